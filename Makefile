@@ -1,0 +1,35 @@
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: setup demo test check bench docs constraints clean
+
+setup: $(STAMP)          ## .venv with the package and all extras
+
+$(STAMP): pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (Python packages only; this takes a minute the first time)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all,dev]"
+	@touch $(STAMP)
+
+demo: setup              ## a whole federation on this machine, live
+	@$(BIN)/bestarm demo
+
+test: check              ## everything the tests need, then the tests
+
+check: setup             ## ruff, mypy --strict, pytest with doctests, warnings as errors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+bench: setup             ## ratios, measured in one run
+	$(BIN)/bestarm bench
+
+constraints: setup       ## write down the versions the tests ran on
+	@$(BIN)/python -m pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
