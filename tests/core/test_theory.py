@@ -93,7 +93,7 @@ def test_characteristic_time_against_a_grid() -> None:
 
     def cost(w: np.ndarray) -> np.ndarray:
         pairs = [2 * sigma**2 * (1 / w[1] + 1 / w[j]) / (means[1] - means[j] + epsilon) ** 2 for j in (0, 2)]
-        return np.max(pairs, axis=0)
+        return np.asarray(np.max(pairs, axis=0))
 
     assert characteristic_time(means, sigma, epsilon) == pytest.approx(smallest_on_simplex(cost), rel=1e-5)
 
@@ -112,7 +112,7 @@ def test_linear_characteristic_time_against_a_grid(seed: int) -> None:
             for j in range(3)
             if j != best
         ]
-        return 2 * 0.3**2 * np.max(pairs, axis=0)
+        return np.asarray(2 * 0.3**2 * np.max(pairs, axis=0))
 
     found = linear_characteristic_time(means, features, 0.3, epsilon)
     assert found == pytest.approx(smallest_on_simplex(cost), rel=1e-4)
@@ -176,16 +176,16 @@ def test_a_change_of_basis_changes_nothing(seed: int) -> None:
 @given(distinct_means, epsilons, epsilons)
 def test_lower_bound_falls_with_epsilon(means: np.ndarray, first: float, second: float) -> None:
     low, high = sorted((first, second))
-    assert lower_bound(Problem.quick(means, 0.3, epsilon=high)) <= lower_bound(
-        Problem.quick(means, 0.3, epsilon=low)
+    assert lower_bound(Problem.quick(means.tolist(), 0.3, epsilon=high)) <= lower_bound(
+        Problem.quick(means.tolist(), 0.3, epsilon=low)
     ) * (1 + 1e-12)
 
 
 @given(distinct_means, st.floats(0.01, 0.6), st.floats(0.01, 0.6))
 def test_lower_bound_falls_with_delta(means: np.ndarray, first: float, second: float) -> None:
     low, high = sorted((first, second))
-    assert lower_bound(Problem.quick(means, 0.3, delta=high)) <= lower_bound(
-        Problem.quick(means, 0.3, delta=low)
+    assert lower_bound(Problem.quick(means.tolist(), 0.3, delta=high)) <= lower_bound(
+        Problem.quick(means.tolist(), 0.3, delta=low)
     )
 
 
@@ -379,7 +379,7 @@ def test_bounds_say_what_is_wrong() -> None:
 
 @given(distinct_means, st.integers(1, 50), st.floats(0.0, 0.5), st.floats(0.001, 0.4))
 def test_bound_is_above_the_lower_bound(means: np.ndarray, agents: int, epsilon: float, delta: float) -> None:
-    found = bounds(Problem.quick(means, 0.3, delta=delta, epsilon=epsilon), "famabpe", agents)
+    found = bounds(Problem.quick(means.tolist(), 0.3, delta=delta, epsilon=epsilon), "famabpe", agents)
     assert found is not None
     assert found.samples is not None
     assert found.samples > found.lower
@@ -401,5 +401,7 @@ def test_linear_bound_is_above_the_lower_bound(seed: int, arms: int, dimension: 
 @given(distinct_means, epsilons, epsilons, st.integers(1, 50))
 def test_sample_bound_falls_with_epsilon(means: np.ndarray, first: float, second: float, agents: int) -> None:
     low, high = sorted((first, second))
-    easy = sample_bound(Problem.quick(means, 0.3, epsilon=high), agents, "famabpe")
-    assert easy <= sample_bound(Problem.quick(means, 0.3, epsilon=low), agents, "famabpe") * (1 + 1e-12)
+    easy = sample_bound(Problem.quick(means.tolist(), 0.3, epsilon=high), agents, "famabpe")
+    assert easy <= sample_bound(Problem.quick(means.tolist(), 0.3, epsilon=low), agents, "famabpe") * (
+        1 + 1e-12
+    )
