@@ -1,1 +1,44 @@
-"""bestarm."""
+"""Find the best of K options together: several sites, no rounds, one guarantee.
+
+>>> import bestarm
+>>> problem = bestarm.Problem(arms=["A", "B", "C"], means=[0.9, 0.5, 0.4], sigma=0.3, delta=0.05, epsilon=0.0)
+>>> result = bestarm.simulate(problem, "sharp", agents=10, runs=20, seed=0)
+>>> result.wrong
+0
+"""
+
+from bestarm.core.plan import Plan
+from bestarm.core.tally import Tally
+from bestarm.errors import ProblemWarning, UserError
+from bestarm.methods import METHODS, Method, Verdict, method
+from bestarm.problem import Problem
+from bestarm.protocol import Agent, Download, ProtocolError, Server, Stop, Trial, Upload
+from bestarm.simulation.api import simulate
+from bestarm.simulation.result import Result
+from bestarm.simulation.schedule import Offline, Schedule
+
+__all__ = [
+    "METHODS",
+    "Agent",
+    "Download",
+    "Method",
+    "Offline",
+    "Plan",
+    "Problem",
+    "ProblemWarning",
+    "ProtocolError",
+    "Result",
+    "Schedule",
+    "Server",
+    "Stop",
+    "Tally",
+    "Trial",
+    "Upload",
+    "UserError",
+    "Verdict",
+    "__version__",
+    "method",
+    "simulate",
+]
+
+__version__ = "0.1.0"

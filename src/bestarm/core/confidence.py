@@ -1,0 +1,137 @@
+"""How sure a tally makes us: one rule for each radius α(i, k) of the gap between two arms.
+
+Each rule takes the pulls, the view and the setting and returns the `Reading` with its radius. All hold at every
+upload at once with probability at least 1 − δ when the rewards, in the order of the log, are σ-sub-Gaussian
+given those before them (`docs/guarantee.md` has the lemma that makes it so, and its assumptions).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bestarm.core.breaking import Reading, read
+from bestarm.core.estimate import View
+from bestarm.core.setting import Setting
+from bestarm.core.tally import Counts, Floats
+
+
+def famabpe(pulls: Counts, view: View, setting: Setting) -> Reading:
+    """FAMABPE's radius, equation (7): α(i,k) = α(i) + α(k).
+
+    `α(k) = σ √( (2/T_k) log( (4K/δ) ((1+γM) N)² ) )`.
+
+    Hoeffding's inequality for each number of pulls T_k = 1, 2, …, two-sided, with a union over T_k and k.
+    Departure: the paper applies it one-sided and to a random number of samples; since N ≥ T_k, the union over
+    T_k pays for both within the same constant: Σ_k Σ_T 2·δ/(4K T²) ≤ 0.82 δ.
+    """
+    gamma = setting.gamma_over / setting.gamma_under
+    spread = (1.0 + gamma * setting.agents) * view.samples
+    scale = setting.sigma * np.sqrt(2.0 * np.log(4.0 * setting.arms / setting.delta * spread * spread))
+    radii = scale / np.sqrt(pulls)
+    leader = int(np.argmax(view.values))
+    return read(view.values, leader, radii, radii[leader], setting.epsilon)
+
+
+def ugapec(pulls: Counts, view: View, setting: Setting) -> Reading:
+    """UGapEc's radius and leader (Gabillon et al. 2012): the arm with the smallest index leads.
+
+    `β_k = σ √( (2/T_k) log(4K t³/δ) )`, `B_k = max_{j≠k} (μ̂_j + β_j) − (μ̂_k − β_k)`, leader = argmin B_k,
+    challenger = argmax_{j≠leader} (μ̂_j + β_j); t is the number of pulls so far.
+    """
+    spread = float(view.samples)
+    log_term = np.log(4.0 * setting.arms * spread * spread * spread / setting.delta)
+    radii = setting.sigma * np.sqrt(2.0 * log_term) / np.sqrt(pulls)
+    values = view.values
+    first, second = -1, -1  # the two highest upper limits
+    for k in range(setting.arms):
+        if first < 0 or values[k] + radii[k] > values[first] + radii[first]:
+            first, second = k, first
+        elif second < 0 or values[k] + radii[k] > values[second] + radii[second]:
+            second = k
+    leader, lowest = 0, np.inf
+    for k in range(setting.arms):
+        rival = second if k == first else first
+        index = values[rival] + radii[rival] - values[k] + radii[k]
+        if index < lowest:
+            leader, lowest = k, index
+    return read(view.values, leader, radii, radii[leader], setting.epsilon)
+
+
+def falinpe(pulls: Counts, view: View, setting: Setting) -> Reading:
+    """FALinPE's radius, Theorem 2: α(i,k) = ‖x_i − x_k‖_{V⁻¹} C.
+
+    `C = √λ + (√(2γ₁) M + √(1+γ₁M)) σ √( d log( (2/δ)(1 + (1+γ₂M) N / (min(γ₁,1) λ)) ) )`, for features and
+    θ of length at most 1. It is larger than the self-normalised bound of Abbasi-Yadkori et al. (2011), which
+    by the lemma in `docs/guarantee.md` already covers the server's tally.
+    """
+    agents, gamma1 = setting.agents, setting.gamma1
+    gamma2 = setting.gamma_over / setting.gamma_under
+    inside = 1.0 + (1.0 + gamma2 * agents) * view.samples / (min(gamma1, 1.0) * setting.regulariser)
+    noise = setting.sigma * np.sqrt(setting.features.shape[1] * np.log(2.0 / setting.delta * inside))
+    inflation = np.sqrt(2.0 * gamma1) * agents + np.sqrt(1.0 + gamma1 * agents)
+    return ridge_reading(view, np.sqrt(setting.regulariser) + inflation * noise, setting)
+
+
+def lingape(pulls: Counts, view: View, setting: Setting) -> Reading:
+    """LinGapE's radius (Xu et al. 2018), with ‖θ‖ ≤ 1: α(i,k) = ‖x_i − x_k‖_{V⁻¹} C.
+
+    `C = σ √( 2 log( K² det(V)^½ / (λ^{d/2} δ) ) ) + √λ`.
+    """
+    log_term = 2.0 * np.log(setting.arms) + 0.5 * view.log_det - np.log(setting.delta)
+    return ridge_reading(view, setting.sigma * np.sqrt(2.0 * log_term) + np.sqrt(setting.regulariser), setting)
+
+
+def ridge_reading(view: View, scale: float, setting: Setting) -> Reading:
+    """The reading with α(i,k) = scale · ‖x_i − x_k‖_{V⁻¹}."""
+    leader = int(np.argmax(view.values))
+    directions = setting.features - setting.features[leader]
+    radii = scale * np.sqrt(row_products(directions @ view.inverse, directions))
+    return read(view.values, leader, radii, 0.0, setting.epsilon)
+
+
+def pairs(pulls: Counts, view: View, setting: Setting) -> Reading:
+    """The pair test of `sharp`, for arms without features or with linearly independent ones.
+
+    `α(i,k) = σ √( 2 (1/w_i + 1/w_k) ( log((K−1)/δ) + ½ log(1 + T_i/ρ) + ½ log(1 + T_k/ρ) ) )` with
+    `w = T²/(T + ρ)`. Stopping at B ≤ ε is `(μ̂_i − μ̂_k + ε)² / (2σ²(1/w_i + 1/w_k)) ≥ threshold` for all k.
+
+    *Proof.* With Z = T(μ̂ − μ), √(ρ/(T+ρ)) exp(Z²/(2σ²(T+ρ))) is a non-negative supermartingale that starts
+    at 1 (a normal mixture), and so is the product over two arms under adaptive sampling. If the leader i is
+    worse than the best arm j by more than ε, the left side is at most Z_i²/(2σ²(T_i+ρ)) + Z_j²/(2σ²(T_j+ρ)),
+    being the minimum of that form over all means with μ_i + ε ≤ μ_j. Ville's inequality and a union over the
+    K − 1 wrong leaders give δ. It holds for any sampling rule, any batches and any number of agents.
+    """
+    rho = setting.pseudo_count
+    counts = pulls.astype(np.float64)
+    inverse_weights = (counts + rho) / (counts * counts)
+    half_logs = 0.5 * np.log1p(counts / rho)
+    leader = int(np.argmax(view.values))
+    threshold = np.log((setting.arms - 1) / setting.delta) + half_logs + half_logs[leader]
+    radii = setting.sigma * np.sqrt(2.0 * (inverse_weights + inverse_weights[leader]) * threshold)
+    return read(view.values, leader, radii, 0.0, setting.epsilon)
+
+
+def span(pulls: Counts, view: View, setting: Setting) -> Reading:
+    """The span test of `sharp`, for features of lower rank than there are arms.
+
+    In orthonormal coordinates Z of the span, `A = Z' diag(T) Z`, `q(y) = y'A⁻¹y + ρ ‖A⁻¹y‖²`,
+    `α(i,k) = σ √( 2 q(z_i − z_k) ( log(1/δ) + ½ log det(I + A/ρ) ) )`.
+
+    *Proof.* Method of mixtures with prior precision ρ/σ² on the span (Abbasi-Yadkori et al. 2011, Theorem 1,
+    with V = A + ρI): with probability 1 − δ, at all times, ‖Z'η‖²_{(A+ρI)⁻¹} ≤ 2σ² · threshold; and
+    |y'(θ̂ − θ)| = |y'A⁻¹Z'η| ≤ ‖(A+ρI)^½ A⁻¹y‖ ‖Z'η‖_{(A+ρI)⁻¹}, whose first factor is √q(y). One event covers
+    all pairs; no bound on ‖θ‖ is needed.
+    """
+    threshold = np.log(1.0 / setting.delta) + 0.5 * view.log_det
+    leader = int(np.argmax(view.values))
+    directions = setting.features - setting.features[leader]
+    mapped = directions @ view.inverse
+    spread = row_products(mapped, directions) + setting.pseudo_count * row_products(mapped, mapped)
+    radii = setting.sigma * np.sqrt(2.0 * spread * threshold)
+    return read(view.values, leader, radii, 0.0, setting.epsilon)
+
+
+def row_products(left: Floats, right: Floats) -> Floats:
+    """`Σ_j left_kj right_kj` for every row k, never below zero: squared lengths that rounding can't turn."""
+    products: Floats = np.maximum((left * right).sum(axis=1), 0.0)
+    return products

@@ -1,0 +1,170 @@
+"""Put a method together from its rules: a stopping test, a selection of arms and a trigger, by name."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from bestarm.core import confidence, estimate, sampling, trigger
+from bestarm.core.plan import Rules, one_arm, spread
+from bestarm.core.setting import Setting
+from bestarm.core.tally import Counts, Floats
+from bestarm.errors import ProblemWarning, UserError
+from bestarm.methods.method import Kind, Method, Parameter
+from bestarm.problem import Problem
+
+SEPARATE = (estimate.separate, estimate.foresee_nothing, estimate.absorb_mean)
+RIDGE = (estimate.ridge, estimate.foresee, estimate.absorb_row)
+SPAN = (estimate.span, estimate.foresee, estimate.absorb_row)
+
+STOPPING = {
+    "famabpe": (SEPARATE, confidence.famabpe),
+    "ugapec": (SEPARATE, confidence.ugapec),
+    "pairs": (SEPARATE, confidence.pairs),
+    "falinpe": (RIDGE, confidence.falinpe),
+    "lingape": (RIDGE, confidence.lingape),
+    "span": (SPAN, confidence.span),
+}
+SELECTION = {
+    "balance": sampling.balance,
+    "ratio": sampling.ratio,
+    "greedy": sampling.greedy,
+    "lookahead": sampling.track,
+}
+TRIGGER = {
+    "count": trigger.count,
+    "determinant": trigger.determinant,
+    "aim": trigger.aim,
+    "every-pull": trigger.every_pull,
+}
+THRIFT = {"samples": (0.02, 0.3, 0.1), "balanced": (0.05, 1.0, 0.2), "messages": (0.2, 3.0, 0.3)}
+PERIOD_COUNTS = ("agent", "all")
+
+
+def compose(
+    name: str, kind: Kind, problem: Problem, agents: int, parameters: Mapping[str, Parameter]
+) -> Method:
+    """A method from its parameters, all of which are checked here."""
+    check = _Checked(name, parameters)
+    stopping = check.word("stopping", STOPPING)
+    selection = check.word("selection", SELECTION)
+    fires = check.word("trigger", TRIGGER)
+    model, confidence_rule = STOPPING[stopping]
+    linear = model is not SEPARATE
+    words = f"{name} with stopping={stopping}, selection={selection}, trigger={fires}"
+    if problem.features is None and (linear or selection in ("ratio", "greedy") or fires == "determinant"):
+        raise UserError(
+            f"{words} works with features, and problem {problem.name!r} has none: "
+            "add feature columns to its arms, or take famabpe, ugapec or sharp."
+        )
+    if not linear and (selection == "greedy" or fires == "determinant"):
+        raise UserError(f"{words} does not fit together: greedy and determinant need stopping=falinpe or span.")
+    if stopping in ("falinpe", "lingape"):
+        _warn_of_length(name, problem)
+    gamma = check.fraction(
+        "gamma" if "gamma" in parameters else "gamma2", needed=fires in ("count", "determinant")
+    )
+    growth, reach, aim = THRIFT[check.word("thrift", THRIFT)]
+    designs = _unsolved_designs(problem, selection)
+    setting = Setting(
+        arms=len(problem.arms),
+        agents=agents,
+        sigma=problem.sigma,
+        delta=problem.delta,
+        epsilon=problem.epsilon,
+        features=_coordinates(problem, stopping),
+        gamma_over=gamma.numerator,
+        gamma_under=gamma.denominator,
+        gamma1=check.positive("gamma1", default=1.0),
+        regulariser=check.positive("lambda", default=1.0),
+        pseudo_count=check.positive("pseudo_count", default=10.0),
+        growth=growth,
+        reach=reach,
+        aim=aim,
+        min_batch=check.whole("min_batch", default=1),
+        design_arms=designs,
+        design_weights=np.zeros(designs.shape),
+    )
+    choose = sampling.track_span if linear and selection == "lookahead" else SELECTION[selection]
+    make = spread if selection == "lookahead" else one_arm
+    rules = Rules(*model, confidence_rule, choose, TRIGGER[fires], make)
+    pulls = check.whole("period", default=1)
+    shared = check.word("period_counts", dict.fromkeys(PERIOD_COUNTS, 0)) == "all"
+    return Method(name, problem, agents, dict(parameters), kind, rules, setting, pulls, shared)
+
+
+class _Checked:
+    """Reads parameters and says in one sentence what is wrong with one."""
+
+    def __init__(self, method: str, parameters: Mapping[str, Parameter]) -> None:
+        self.method, self.parameters = method, parameters
+
+    def word(self, name: str, allowed: Mapping[str, object]) -> str:
+        value = self.parameters.get(name, next(iter(allowed)))
+        if value not in allowed:
+            raise UserError(f"{self.method}: {name} is {value!r}; it must be one of {', '.join(allowed)}.")
+        return str(value)
+
+    def whole(self, name: str, *, default: int) -> int:
+        value = self.parameters.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise UserError(f"{self.method}: {name} is {value!r}; it must be a whole number of at least 1.")
+        return value
+
+    def positive(self, name: str, *, default: float) -> float:
+        value = self.parameters.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise UserError(f"{self.method}: {name} is {value!r}; it must be a number above 0.")
+        return float(value)
+
+    def fraction(self, name: str, *, needed: bool) -> Fraction:
+        """γ as a fraction of small whole numbers, so that the count trigger is exact: 0.1 is 1/10."""
+        if not needed:
+            return Fraction(0)
+        value = self.positive(name, default=1.0)
+        exact = Fraction(value).limit_denominator(max(10**6, math.ceil(10 / value)))
+        if not Fraction(1, 10**12) <= exact <= 10**6:
+            raise UserError(f"{self.method}: {name} is {value!r}; it must lie between 1e-12 and 1e6.")
+        return exact
+
+
+def _warn_of_length(name: str, problem: Problem) -> None:
+    assert problem.features is not None
+    longest = float(np.linalg.norm(problem.features, axis=1).max())
+    if longest > 1.0 + 1e-9:
+        warnings.warn(
+            f"{name}: the longest feature vector of problem {problem.name!r} has length {longest:.4g}, and the "
+            "guarantee assumes at most 1; set normalise = true in the problem file to scale them.",
+            ProblemWarning,
+            stacklevel=4,
+        )
+
+
+def _coordinates(problem: Problem, stopping: str) -> Floats:
+    if problem.features is None or STOPPING[stopping][0] is SEPARATE:
+        return np.zeros((len(problem.arms), 0))
+    if STOPPING[stopping][0] is RIDGE:
+        return np.array(problem.features, dtype=np.float64, order="C")
+    return span_coordinates(problem.features)
+
+
+def span_coordinates(features: Floats) -> Floats:
+    """Orthonormal coordinates Z of the features' span, one row an arm: `Z'Z = I`, as many columns as the rank.
+
+    >>> span_coordinates(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]])).shape
+    (3, 1)
+    """
+    left, singular, _ = np.linalg.svd(features, full_matrices=False)
+    rank = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
+    return np.ascontiguousarray(left[:, :rank])
+
+
+def _unsolved_designs(problem: Problem, selection: str) -> Counts:
+    if selection != "ratio" or problem.features is None:
+        return np.zeros((0, 0, 0), dtype=np.int64)
+    arms, dimension = problem.features.shape
+    return np.full((arms, arms, max(2, min(arms, dimension + 1))), sampling.UNSOLVED, dtype=np.int64)

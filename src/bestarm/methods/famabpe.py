@@ -1,0 +1,30 @@
+"""FAMABPE: the paper's method for arms without features (Wang et al., UAI 2024, Algorithm 1)."""
+
+from __future__ import annotations
+
+from bestarm.methods.method import Kind, Parameter
+from bestarm.problem import Problem
+
+KIND = Kind.FEDERATED
+
+
+def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
+    """Of leader and challenger the less certain arm, until the samples have grown by a share γ.
+
+    Stops when the breaking index of the total falls to ε; the arm returned is within ε of the best with
+    probability at least 1 − δ (Theorem 1). The defaults are the theorem's.
+
+    - `gamma`: upload when the samples known have grown by this share; 1/(2·agents·arms).
+    - `stopping`, `selection`, `trigger`: the three rules; change one to see what it contributes.
+    - `pseudo_count` belongs to `stopping=pairs`, `thrift` to `trigger=aim`.
+    - `min_batch`: an agent never uploads fewer pulls of an arm than this.
+    """
+    return {
+        "gamma": 1 / (2 * agents * len(problem.arms)),
+        "stopping": "famabpe",
+        "selection": "balance",
+        "trigger": "count",
+        "pseudo_count": 10.0,
+        "thrift": "balanced",
+        "min_batch": 1,
+    }

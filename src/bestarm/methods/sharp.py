@@ -1,0 +1,37 @@
+"""sharp: the same guarantee for a fraction of the samples and of the messages. The default method."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bestarm.methods.method import Kind, Parameter
+from bestarm.problem import Problem
+
+KIND = Kind.FEDERATED
+
+
+def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
+    """A mixture test for stopping, sampling with a look ahead, and batches that aim at the end.
+
+    The arm returned is within ε of the best with probability at least 1 − δ, for any number of agents, any
+    speeds and any losses that do not depend on rewards not yet sent (`docs/guarantee.md`).
+
+    - `stopping`: `pairs` for arms without features or with linearly independent ones (the linear model adds
+      nothing there), `span` for features of lower rank.
+    - `thrift`: what to spare, `samples`, `balanced` or `messages`.
+    - `pseudo_count`: the mixture's ρ; how many pulls an arm has had when the test is at its sharpest.
+    - `selection`, `trigger`: the other rules; change one to see what it contributes. `gamma` belongs to
+      `trigger=count`.
+    - `min_batch`: an agent never uploads fewer pulls of an arm than this.
+    """
+    features = problem.features
+    independent = features is None or np.linalg.matrix_rank(features) == len(problem.arms)
+    return {
+        "stopping": "pairs" if independent else "span",
+        "selection": "lookahead",
+        "trigger": "aim",
+        "thrift": "balanced",
+        "pseudo_count": 10.0,
+        "gamma": 1 / (2 * agents * len(problem.arms)),
+        "min_batch": 1,
+    }

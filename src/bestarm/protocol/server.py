@@ -1,0 +1,89 @@
+"""The server's state machine: an append-only log of uploads, their total, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bestarm.core.tally import Tally
+from bestarm.errors import UserError
+from bestarm.methods.method import Kind, Method
+from bestarm.protocol.messages import Download, ProtocolError, Stop, Upload, check_upload
+
+
+class Server:
+    """Adds up uploads in the order in which they arrive and says when the best arm is known.
+
+    An upload is known by its agent and sequence: received again it changes nothing and gets the same answer.
+
+    `start` is a tally that everybody knows from the beginning (a simulation's first pull of each arm).
+    """
+
+    def __init__(self, method: Method, start: Tally | None = None) -> None:
+        if method.kind is Kind.SYNCHRONOUS:
+            raise UserError(
+                f"{method.name} works in rounds in which all agents wait; it can only be simulated."
+            )
+        self.method = method
+        self.start = Tally.empty(len(method.problem.arms)) if start is None else start
+        self.total = self.start
+        self.log: list[Upload] = []
+        self.verdict = method.verdict(self.start)
+        self._positions: dict[tuple[str, int], int] = {}
+        self._sequences: dict[str, int] = {}
+        self._answers: dict[str, Download | Stop] = {}  # to each agent's last upload
+        self._stopped_at: int | None = None
+
+    @classmethod
+    def replay(cls, method: Method, uploads: Iterable[Upload], start: Tally | None = None) -> Server:
+        """The server that a log leads to, bit for bit."""
+        server = cls(method, start)
+        for upload in uploads:
+            server.receive(upload)
+        return server
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the best arm is known."""
+        return self._stopped_at is not None
+
+    def download(self) -> Download | Stop:
+        """What an agent that joins now is told."""
+        fingerprint = self.method.problem.fingerprint
+        return Stop(fingerprint, self.verdict) if self.stopped else Download(fingerprint, self.total)
+
+    def receive(self, upload: Upload) -> Download | Stop:
+        """Count an upload and answer it; an upload that can't be right is refused and nothing changes.
+
+        After the stop an upload is still recorded, and the verdict stays what it was.
+        """
+        check_upload(upload, self.method.problem)
+        position = self._positions.get((upload.agent, upload.sequence))
+        if position is not None:
+            return self._answer_again(upload, position)
+        expected = self._sequences.get(upload.agent, 0) + 1
+        if upload.sequence != expected:
+            raise ProtocolError(
+                f"upload: agent {upload.agent!r} sent sequence {upload.sequence}; the next one is {expected}, "
+                "so an earlier upload is missing and must be sent first."
+            )
+        self._positions[upload.agent, upload.sequence] = len(self.log)
+        self._sequences[upload.agent] = upload.sequence
+        self.log.append(upload)
+        self.total = self.total + upload.tally
+        if not self.stopped:
+            self.verdict = self.method.verdict(self.total)
+            if self.verdict.stopped:
+                self._stopped_at = len(self.log)
+        answer = self.download()
+        self._answers[upload.agent] = answer
+        return answer
+
+    def _answer_again(self, upload: Upload, position: int) -> Download | Stop:
+        if self.log[position].tally != upload.tally:
+            raise ProtocolError(
+                f"upload: agent {upload.agent!r} sent sequence {upload.sequence} before with another tally; "
+                "two processes may be using one agent's name."
+            )
+        if upload.sequence == self._sequences[upload.agent]:
+            return self._answers[upload.agent]
+        return Server.replay(self.method, self.log[: position + 1], self.start).download()

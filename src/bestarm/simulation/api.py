@@ -1,0 +1,124 @@
+"""`simulate`: many runs of one method on one problem."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from bestarm.errors import UserError
+from bestarm.methods import Kind, Method, Parameter
+from bestarm.methods import method as build_method
+from bestarm.problem import Problem
+from bestarm.simulation.engine import ENGINES, UNBOUNDED, Engine
+from bestarm.simulation.environment import environment
+from bestarm.simulation.outcome import Outcome
+from bestarm.simulation.result import Result
+from bestarm.simulation.schedule import Schedule
+
+Progress = Callable[[int], None]
+
+
+def simulate(
+    problem: Problem,
+    method: str | Method = "sharp",
+    agents: int = 10,
+    runs: int = 1000,
+    seed: int = 0,
+    *,
+    engine: str | None = None,
+    rewards: str | None = None,
+    table: Mapping[str, Sequence[float]] | None = None,
+    schedule: Schedule | None = None,
+    max_samples: int | None = None,
+    jobs: int = 1,
+    cluster: str | None = None,
+    progress: Progress = lambda finished: None,
+    **parameters: Parameter,
+) -> Result:
+    """Simulate a federation many times. The same seed gives the same result, whatever `jobs` and `cluster` are.
+
+    Parameters:
+        method: a name, or a method that was built before.
+        engine: `events` (compiled, from upload to upload, exact) or `rounds` (through Agent and Server, pull by
+            pull); by default events, and rounds for a replayed schedule.
+        rewards, table: where rewards come from (`simulation.environment`).
+        schedule: which agent is active when; by default all are equally fast.
+        max_samples: a run whose server has counted so many samples ends undecided. By default 10¹² in the
+            events engine, 10⁹ for a single-agent or synchronous baseline, 10⁷ in the rounds engine.
+        jobs: processes; cluster: the address of a Dask scheduler.
+        progress: is told how many runs have finished, as they finish.
+        parameters: the method's own, for instance `gamma=0.01`.
+
+    >>> import bestarm
+    >>> problem = bestarm.Problem.quick([0.9, 0.5], sigma=0.3)
+    >>> bestarm.simulate(problem, "famabpe", agents=2, runs=5, engine="rounds").arms
+    {'arm-1': 5, 'arm-2': 0}
+    """
+    built = method if isinstance(method, Method) else build_method(method, problem, agents, **parameters)
+    _check_whole("runs", runs, 1)
+    _check_whole("seed", seed, 0)
+    _check_whole("jobs", jobs, 1)
+    plan = prepare(built, seed, engine, rewards, table, schedule, max_samples)
+    started = time.perf_counter()
+    outcomes = list(_map(plan, runs, jobs, cluster, progress))
+    return Result.collect(
+        outcomes,
+        problem=problem,
+        method=built.name,
+        parameters=built.parameters,
+        agents=built.agents,
+        runs=runs,
+        seed=seed,
+        engine=plan.engine,
+        means=plan.environment.means,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def prepare(
+    method: Method,
+    seed: int,
+    engine: str | None = None,
+    rewards: str | None = None,
+    table: Mapping[str, Sequence[float]] | None = None,
+    schedule: Schedule | None = None,
+    max_samples: int | None = None,
+) -> Engine:
+    """The engine for some runs of a method, with everything checked."""
+    schedule = schedule or Schedule.uniform(method.agents)
+    if engine is not None and engine not in ENGINES:
+        raise UserError(f"engine is {engine!r}; it must be one of {', '.join(ENGINES)}.")
+    if method.kind is not Kind.FEDERATED and schedule != Schedule.uniform(method.agents):
+        raise UserError(f"{method.name} has no agents at their own pace; a schedule can't be given.")
+    if engine == "events" and schedule.replay is not None:
+        raise UserError("a replayed schedule names every round, so nothing can be skipped: take engine=rounds.")
+    chosen = engine or ("events" if schedule.replay is None else "rounds")
+    cost = "pulls" if chosen == "events" and method.kind is not Kind.FEDERATED else chosen
+    limit = UNBOUNDED[cost] if max_samples is None else max_samples
+    _check_whole("max_samples", limit, len(method.problem.arms))
+    return Engine(method, environment(method.problem, rewards, table), schedule, seed, chosen, limit)
+
+
+def run_many(engine: Engine, numbers: range) -> list[Outcome]:
+    """Some runs of an engine: one piece of work for a process."""
+    return [engine.run(number) for number in numbers]
+
+
+def _map(engine: Engine, runs: int, jobs: int, cluster: str | None, progress: Progress) -> Iterable[Outcome]:
+    if jobs == 1 and cluster is None:
+        for number in range(runs):
+            yield engine.run(number)
+            progress(1)
+        return
+    from bestarm.simulation.workers import spread_over_workers
+
+    size = max(1, min(250, runs // (8 * jobs)))
+    pieces = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
+    for outcomes in spread_over_workers(run_many, [(engine, piece) for piece in pieces], jobs, cluster):
+        yield from outcomes
+        progress(len(outcomes))
+
+
+def _check_whole(name: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UserError(f"{name} is {value!r}; it must be a whole number of at least {least}.")

@@ -1,0 +1,80 @@
+"""Compiled twins of the package's own functions: the same code object, compiled by numba, never a second copy.
+
+A twin's globals are those of the original with the package's functions among them replaced by their twins.
+numba's cache on disk does not notice a changed callee, so its folder is named after a hash of the package's
+source: a changed line anywhere means a new folder.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import os
+import types
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+import bestarm
+
+Function = Callable[..., Any]
+RULES = ("Estimate", "Foresee", "Absorb", "Confidence", "Choose", "Trigger", "Make")
+
+
+def source_hash() -> str:
+    """A short hash of every source file of the package."""
+    digest = hashlib.sha256()
+    root = Path(bestarm.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def use_cache() -> Path:
+    """Tell numba where to keep compiled code: `BESTARM_CACHE`, or bestarm's folder in the user's cache."""
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bestarm"
+    folder = Path(os.environ.get("BESTARM_CACHE") or user) / f"compiled-{source_hash()}"
+    numba.config.CACHE_DIR = str(folder)
+    return folder
+
+
+@cache
+def twin(function: Function) -> Function:
+    """The compiled twin of one of the package's functions."""
+    return _compile(function, function.__qualname__, {})
+
+
+def bind(function: Function, rules: dict[str, Function]) -> Function:
+    """The compiled twin of a function in which some of its global functions are replaced by others.
+
+    The replacements' names become part of its name, which keeps the twins of one function apart in the cache.
+    """
+    used = {name: rules[name] for name in sorted(_globals_of(function.__code__) & rules.keys())}
+    label = "_".join([function.__qualname__, *(rule.__name__ for rule in used.values())])
+    return _compile(function, label, {name: twin(rule) for name, rule in used.items()})
+
+
+def _compile(function: Function, name: str, replacements: dict[str, Function]) -> Function:
+    use_cache()
+    scope = dict(function.__globals__)
+    for used in _globals_of(function.__code__):
+        value = scope.get(used)
+        if isinstance(value, types.FunctionType) and value.__module__.startswith("bestarm."):
+            scope[used] = replacements.get(used) or twin(value)
+    clone = types.FunctionType(function.__code__, scope, name, function.__defaults__)
+    clone.__qualname__ = name
+    clone.__module__ = function.__module__
+    # A function that is handed from one compiled function to the next leaves an address in the code, which
+    # can't be cached, unless the receiver is inlined and the address vanishes.
+    takes_rules = any(annotation in RULES for annotation in function.__annotations__.values())
+    compiled: Function = numba.njit(cache=True, forceinline=takes_rules)(clone)
+    return compiled
+
+
+def _globals_of(code: types.CodeType) -> set[str]:
+    return {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}

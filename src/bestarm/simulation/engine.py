@@ -1,0 +1,107 @@
+"""One simulated run by number: the same seed and number give the same run, wherever it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from bestarm.core.tally import Floats
+from bestarm.errors import UserError
+from bestarm.methods.method import Kind, Method
+from bestarm.simulation import events, pulls
+from bestarm.simulation.environment import Environment
+from bestarm.simulation.outcome import Outcome
+from bestarm.simulation.rounds import run_rounds
+from bestarm.simulation.schedule import Schedule
+
+ENGINES = ("events", "rounds")
+UNBOUNDED = {"events": 10**12, "pulls": 10**9, "rounds": 10**7}  # max_samples by what a sample costs
+
+Loop = Callable[..., tuple[Outcome, int, int, int]]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Everything that a run needs but its number. `engine` is `events` (compiled) or `rounds` (plain Python).
+
+    The events engine skips from upload to upload and is exact; the per-pull baselines have nothing to skip, and
+    there it is their loop, compiled. The rounds engine drives real Agents and Servers, or the same loop as it
+    stands.
+    """
+
+    method: Method
+    environment: Environment
+    schedule: Schedule
+    seed: int
+    engine: str
+    max_samples: int
+
+    def run(self, number: int) -> Outcome:
+        """The outcome of one run."""
+        return self._run(number, np.zeros((0, 4)))[0]
+
+    def trace(self, number: int, rows: int = 100_000) -> tuple[Outcome, Floats]:
+        """One run with a row for each upload (per-pull methods: each pull): samples, time, index, evidence."""
+        table = np.zeros((rows, 4))
+        outcome, used = self._run(number, table)
+        return outcome, table[:used]
+
+    def _run(self, number: int, trace: Floats) -> tuple[Outcome, int]:
+        while True:
+            random = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+            if self.engine == "rounds" and self.method.kind is Kind.FEDERATED:
+                return self._run_rounds(random, trace)
+            outcome, leader, challenger, used = self._loop(*self._arguments, self.max_samples, random, trace)
+            if leader < 0:
+                return Outcome(*outcome), used
+            # The run met a pair whose linear programme is not solved yet: solve it and make the run again.
+            self.method.solve_design(leader, challenger)
+
+    def _run_rounds(self, random: np.random.Generator, trace: Floats) -> tuple[Outcome, int]:
+        rows: list[tuple[float, ...]] = []
+
+        def observe(server: Any) -> None:
+            if len(rows) < trace.shape[0]:
+                verdict = server.verdict
+                rows.append((server.total.samples, np.nan, verdict.breaking_index, verdict.evidence))
+
+        outcome = run_rounds(self.method, self.environment, self.schedule, random, self.max_samples, observe)
+        trace[: len(rows)] = np.array(rows).reshape(-1, 4)
+        return outcome, len(rows)
+
+    @cached_property
+    def _loop(self) -> Loop:
+        rules, kind = self.method.rules, self.method.kind
+        if self.engine == "rounds":
+            plain = pulls.run_alone if kind is Kind.ALONE else pulls.run_lockstep
+            return partial(plain, rules.estimate, rules.absorb, rules.confidence, rules.choose)
+        try:
+            from bestarm.simulation.compile import bind
+        except ImportError:
+            raise UserError(
+                'the events engine needs numba: pip install "bestarm[simulate]", or take --engine rounds.'
+            ) from None
+        loops: dict[Kind, Loop] = {
+            Kind.FEDERATED: events.run,
+            Kind.ALONE: pulls.alone,
+            Kind.SYNCHRONOUS: pulls.lockstep,
+        }
+        return bind(loops[kind], {f"_{name}": rule for name, rule in rules._asdict().items()})
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is compiled stays in its process; another one loads it from the cache.
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+    @cached_property
+    def _arguments(self) -> tuple[Any, ...]:
+        method = self.method
+        if method.kind is Kind.ALONE:
+            return method.setting, self.environment
+        if method.kind is Kind.SYNCHRONOUS:
+            return method.period, method.period_of_all, method.setting, self.environment
+        clocks = events.Clocks(np.array(self.schedule.rates, dtype=np.float64), *self.schedule.windows())
+        return method.plan_width, method.setting, self.environment, clocks

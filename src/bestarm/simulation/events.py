@@ -1,0 +1,228 @@
+"""The exact simulator that skips from upload to upload.
+
+Between two uploads nothing is decided, so a run needs only the uploads. Agent m's pulls are the points of a
+Poisson process of rate r_m; its plan of n pulls is full a time Gamma(n)/r_m after it began. The rewards of a
+batch influence nothing before it is uploaded, so their sums are drawn then. When the server stops at time u, a
+plan begun at s that would have been full at f > u has had Binomial(n − 1, (u − s)/(f − s)) of its pulls, since
+given s and f the first n − 1 are uniform between them. Samples, communications, switches and the arm returned
+have exactly the distribution of the round-by-round simulation, at a cost proportional to the uploads.
+
+Everything in this file is compiled by numba (`simulation.compile`); it also runs as it stands.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bestarm.core import confidence, estimate, sampling, trigger
+from bestarm.core.plan import Choose, Confidence, Estimate, Foresee, Make, Trigger, one_arm
+from bestarm.core.setting import Setting
+from bestarm.core.tally import Counts, Floats
+from bestarm.simulation.environment import Environment, draw_sum
+from bestarm.simulation.outcome import Outcome
+
+# The rules that `run` uses; `simulation.compile.bind` puts a method's own in their place.
+_estimate: Estimate = estimate.separate
+_foresee: Foresee = estimate.foresee_nothing
+_confidence: Confidence = confidence.famabpe
+_choose: Choose = sampling.balance
+_trigger: Trigger = trigger.count
+_make: Make = one_arm
+
+
+class Clocks(NamedTuple):
+    """The agents' rates and offline times; those of agent m are entries `first[m]` to `first[m + 1]`."""
+
+    rates: Floats
+    first: Counts
+    since: Floats
+    until: Floats
+
+
+def run_events(
+    estimate: Estimate,
+    foresee: Foresee,
+    confidence: Confidence,
+    choose: Choose,
+    trigger: Trigger,
+    make: Make,
+    width: int,
+    setting: Setting,
+    environment: Environment,
+    clocks: Clocks,
+    max_samples: int,
+    random: np.random.Generator,
+    trace: Floats,
+) -> tuple[Outcome, int, int, int]:
+    """One run. The rules come as functions; `trace` takes a row for each upload until it is full.
+
+    Returns the outcome and, where the run needs the linear programme of a pair that is not solved yet, that
+    pair (else −1, −1), and the number of rows traced. An agent is its plan and its clock, not a copy of the
+    tally.
+    """
+    agents, arms = clocks.rates.shape[0], setting.arms
+    pulls = np.ones(arms, np.int64)
+    sums = np.empty(arms)
+    for arm in range(arms):
+        sums[arm] = draw_sum(environment, arm, 1, random)
+    view = estimate(pulls, sums, setting)
+    reading = confidence(pulls, view, setting)
+    unknown = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
+    plan_arms, plan_counts = make(pulls, view, reading, setting, foresee, choose, trigger)
+    if plan_arms.shape[0] == 0:
+        return unknown, reading.leader, reading.challenger, 0
+
+    entries = np.full(agents, plan_arms.shape[0], np.int64)
+    planned_arms = np.empty((agents, width), np.int64)
+    planned_counts = np.empty((agents, width), np.int64)
+    begun = np.zeros(agents)  # on the agent's own clock, which stands still while it is offline
+    full = np.empty(agents)
+    last = np.full(agents, -1, np.int64)
+    times = np.empty(agents)
+    size = plan_counts.sum()
+    for m in range(agents):
+        planned_arms[m, : plan_arms.shape[0]] = plan_arms
+        planned_counts[m, : plan_arms.shape[0]] = plan_counts
+        full[m] = random.standard_gamma(size) / clocks.rates[m]
+        times[m] = wall_time(clocks, m, full[m])
+    queue = np.argsort(times)
+    times = times[queue]
+
+    samples, uploads, switches, traced = arms, 0, 0, 0
+    stopped = False
+    now, uploader = np.inf, -1
+    while times[0] < np.inf:
+        now, uploader = times[0], queue[0]
+        for place in range(entries[uploader]):
+            arm, count = planned_arms[uploader, place], planned_counts[uploader, place]
+            sums[arm] += draw_sum(environment, arm, count, random)
+            pulls[arm] += count
+            samples += count
+            if last[uploader] >= 0 and last[uploader] != arm:
+                switches += 1
+            last[uploader] = arm
+        uploads += 1
+        view = estimate(pulls, sums, setting)
+        reading = confidence(pulls, view, setting)
+        if traced < trace.shape[0]:
+            trace[traced, 0] = samples
+            trace[traced, 1] = now
+            trace[traced, 2] = reading.breaking_index
+            trace[traced, 3] = reading.evidence
+            traced += 1
+        stopped = reading.breaking_index <= setting.epsilon
+        if stopped or samples >= max_samples:
+            break
+        plan_arms, plan_counts = make(pulls, view, reading, setting, foresee, choose, trigger)
+        if plan_arms.shape[0] == 0:
+            return unknown, reading.leader, reading.challenger, 0
+        size = 0
+        entries[uploader] = plan_arms.shape[0]
+        for place in range(plan_arms.shape[0]):
+            planned_arms[uploader, place] = plan_arms[place]
+            planned_counts[uploader, place] = plan_counts[place]
+            size += plan_counts[place]
+        begun[uploader] = full[uploader]
+        full[uploader] += random.standard_gamma(size) / clocks.rates[uploader]
+        times[0] = wall_time(clocks, uploader, full[uploader])
+        sift_down(times, queue)
+        now, uploader = np.inf, -1
+
+    unsent = 0
+    for m in range(agents):
+        if m == uploader:
+            continue
+        size = planned_counts[m, : entries[m]].sum()
+        if size == 1:
+            continue
+        share = (agent_time(clocks, m, now) - begun[m]) / (full[m] - begun[m])
+        made = random.binomial(size - 1, min(max(share, 0.0), 1.0))
+        unsent += made
+        for place in range(entries[m]):
+            if made <= 0:
+                break
+            arm = planned_arms[m, place]
+            if last[m] >= 0 and last[m] != arm:
+                switches += 1
+            last[m] = arm
+            made -= planned_counts[m, place]
+    communications = max(2 * uploads - 1, 0)
+    outcome = Outcome(
+        reading.leader,
+        stopped,
+        samples + unsent,
+        communications,
+        switches,
+        unsent,
+        reading.breaking_index,
+        uploads,
+    )
+    return outcome, -1, -1, traced
+
+
+def run(
+    width: int,
+    setting: Setting,
+    environment: Environment,
+    clocks: Clocks,
+    max_samples: int,
+    random: np.random.Generator,
+    trace: Floats,
+) -> tuple[Outcome, int, int, int]:
+    """`run_events` with the rules of one method: what is compiled and cached."""
+    return run_events(
+        _estimate,
+        _foresee,
+        _confidence,
+        _choose,
+        _trigger,
+        _make,
+        width,
+        setting,
+        environment,
+        clocks,
+        max_samples,
+        random,
+        trace,
+    )
+
+
+def wall_time(clocks: Clocks, agent: int, clock: float) -> float:
+    """When an agent's own clock shows a time: its offline times before that are added."""
+    time = clock
+    for place in range(clocks.first[agent], clocks.first[agent + 1]):
+        if time < clocks.since[place]:
+            break
+        time += clocks.until[place] - clocks.since[place]
+    return time
+
+
+def agent_time(clocks: Clocks, agent: int, time: float) -> float:
+    """What an agent's own clock shows at a time: its offline times until then are left out."""
+    away = 0.0
+    for place in range(clocks.first[agent], clocks.first[agent + 1]):
+        if time <= clocks.since[place]:
+            break
+        if time <= clocks.until[place]:
+            return float(clocks.since[place] - away)
+        away += clocks.until[place] - clocks.since[place]
+    return time - away
+
+
+def sift_down(times: Floats, queue: Counts) -> None:
+    """Restore the heap's order after its first time has grown."""
+    time, agent = times[0], queue[0]
+    place, length = 0, times.shape[0]
+    while True:
+        child = 2 * place + 1
+        if child >= length:
+            break
+        if child + 1 < length and times[child + 1] < times[child]:
+            child += 1
+        if times[child] >= time:
+            break
+        times[place], queue[place] = times[child], queue[child]
+        place = child
+    times[place], queue[place] = time, agent

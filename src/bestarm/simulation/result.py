@@ -1,0 +1,132 @@
+"""The outcomes of many runs, as people look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bestarm.core.tally import Counts, Floats
+from bestarm.methods.method import Parameter
+from bestarm.problem import Problem
+from bestarm.simulation.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Mean, standard error and quantiles of one number over the runs."""
+
+    mean: float
+    stderr: float
+    median: float
+    low: float  # the 5 % quantile
+    high: float  # the 95 % quantile
+    most: float
+
+    @classmethod
+    def of(cls, each: Counts | Floats) -> Summary:
+        """The summary of one value a run.
+
+        >>> Summary.of(np.array([1, 2, 3])).mean
+        2.0
+        """
+        error = float(np.std(each, ddof=1) / np.sqrt(each.size)) if each.size > 1 else 0.0
+        low, median, high = np.quantile(each, [0.05, 0.5, 0.95])
+        return cls(float(np.mean(each)), error, float(median), float(low), float(high), float(np.max(each)))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a simulation gave: one entry a run in `samples`, `communications`, `switches`, `unsent`, `returned`.
+
+    `returned` is the index of the arm, −1 for a run that ended undecided; those are `unfinished`, never counted
+    as an answer. `wrong` counts the answers that are worse than the best arm by more than epsilon.
+    """
+
+    problem: Problem
+    method: str
+    parameters: Mapping[str, Parameter]
+    agents: int
+    runs: int
+    seed: int
+    engine: str
+    samples: Counts
+    communications: Counts
+    switches: Counts
+    unsent: Counts
+    returned: Counts
+    leaders: Counts
+    breaking_indices: Floats
+    means: Floats
+    seconds: float
+
+    @classmethod
+    def collect(cls, outcomes: Sequence[Outcome], **what: Any) -> Result:
+        """The result of some outcomes."""
+        columns = dict(zip(Outcome._fields, zip(*outcomes, strict=True), strict=True))
+        leaders = np.array(columns["arm"], dtype=np.int64)
+        what |= {
+            name: np.array(columns[name], dtype=np.int64)
+            for name in ("samples", "communications", "switches", "unsent")
+        }
+        what["leaders"] = leaders
+        what["returned"] = np.where(np.array(columns["stopped"], dtype=bool), leaders, -1)
+        what["breaking_indices"] = np.array(columns["breaking_index"], dtype=np.float64)
+        return cls(**what)
+
+    @property
+    def unfinished(self) -> int:
+        """How many runs ended undecided."""
+        return int((self.returned < 0).sum())
+
+    @property
+    def wrong(self) -> int:
+        """How many answers were worse than the best arm by more than epsilon."""
+        answered = self.returned[self.returned >= 0]
+        return int((self.means[answered] < self.means.max() - self.problem.epsilon - 1e-12).sum())
+
+    @property
+    def arms(self) -> dict[str, int]:
+        """How often each arm was returned, by name."""
+        counts = np.bincount(self.returned[self.returned >= 0], minlength=len(self.problem.arms))
+        return dict(zip(self.problem.arms, counts.tolist(), strict=True))
+
+    def summary(self, field: str = "samples") -> Summary:
+        """Mean, error and quantiles of `samples`, `communications`, `switches` or `unsent`."""
+        return Summary.of(getattr(self, field))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, as `bestarm simulate --format json` prints them."""
+
+        def numbers(field: str) -> dict[str, Any]:
+            summary = self.summary(field)
+            return {"mean": summary.mean, "stderr": summary.stderr, "each": getattr(self, field).tolist()}
+
+        undecided = np.flatnonzero(self.returned < 0).tolist()
+        return {
+            "method": self.method,
+            "parameters": dict(self.parameters),
+            "agents": self.agents,
+            "runs": self.runs,
+            "seed": self.seed,
+            "engine": self.engine,
+            "samples": numbers("samples"),
+            "communications": numbers("communications"),
+            "switches": numbers("switches"),
+            "wrong": {"count": self.wrong, "rate": self.wrong / self.runs},
+            "unfinished": {
+                "count": len(undecided),
+                "each": [
+                    {
+                        "run": run,
+                        "leader": self.problem.arms[self.leaders[run]],
+                        "breaking_index": float(self.breaking_indices[run]),
+                    }
+                    for run in undecided
+                ],
+            },
+            "arms": self.arms,
+            "seconds": self.seconds,
+        }
