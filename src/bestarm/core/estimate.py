@@ -75,10 +75,12 @@ def foresee(view: View, arm: int, weight: float, setting: Setting) -> View:
 
 
 def absorb_mean(view: View, arm: int, pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
-    """The separate view after one more pull of an arm; pulls and sums contain it already."""
-    values = view.values.copy()
-    values[arm] = reward_sums[arm] / pulls[arm]
-    return View(view.samples + 1, values, view.inverse, view.log_det)
+    """The separate view after one more pull of an arm; pulls and sums contain it already.
+
+    The values change in place: the caller owns the view, and asks for this once a pull.
+    """
+    view.values[arm] = reward_sums[arm] / pulls[arm]
+    return View(view.samples + 1, view.values, view.inverse, view.log_det)
 
 
 def absorb_row(view: View, arm: int, pulls: Counts, reward_sums: Floats, setting: Setting) -> View:

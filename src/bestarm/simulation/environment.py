@@ -43,7 +43,8 @@ def environment(
     if kind not in REWARDS:
         raise UserError(f"rewards is {kind!r}; it must be one of {', '.join(REWARDS)}.")
     low, high = problem.reward_range or (0.0, 1.0)
-    values, starts = np.zeros(0), np.zeros(1, dtype=np.int64)
+    values: Floats = np.zeros(0)
+    starts: Counts = np.zeros(1, dtype=np.int64)
     if kind == "table":
         values, starts, means = _from_table(problem, table)
     elif problem.means is None:
@@ -71,7 +72,7 @@ def draw_sum(environment: Environment, arm: int, pulls: int, random: np.random.G
     """
     mean: float = environment.means[arm]
     if environment.kind == GAUSSIAN:
-        return pulls * mean + np.sqrt(pulls) * environment.sigma * random.standard_normal()
+        return float(pulls * mean + np.sqrt(pulls) * environment.sigma * random.standard_normal())
     if environment.kind == BERNOULLI:
         return float(random.binomial(pulls, mean))
     total: float = 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bestarm.core import confidence, estimate, sampling
+from bestarm.core.estimate import View
 from bestarm.core.plan import Absorb, Choose, Confidence, Estimate
 from bestarm.core.setting import Setting
 from bestarm.core.tally import Floats
@@ -101,7 +102,8 @@ def run_lockstep(
     while not stopped and samples < max_samples:
         new_pulls, new_sums = pulls.copy(), sums.copy()
         for m in range(agents):
-            own_pulls, own_sums, own_view, own_reading = pulls.copy(), sums.copy(), view, reading
+            own_pulls, own_sums, own_reading = pulls.copy(), sums.copy(), reading
+            own_view = View(view.samples, view.values.copy(), view.inverse, view.log_det)
             turns = period
             if period_of_all:
                 turns = period // agents + (1 if m < period % agents else 0)

@@ -1,0 +1,1 @@
+"""The command line: one file a command group. It only reads and prints; decisions live in the core."""
