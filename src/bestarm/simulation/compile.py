@@ -1,8 +1,8 @@
 """Compiled twins of the package's own functions: the same code object, compiled by numba, never a second copy.
 
 A twin's globals are those of the original with the package's functions among them replaced by their twins.
-numba's cache on disk does not notice a changed callee, so its folder is named after a hash of the package's
-source: a changed line anywhere means a new folder.
+numba's cache on disk does not notice a changed callee, so its folder is named after a hash of the sources that
+functions are compiled from: a changed line in any of them means a new folder.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ RULES = ("Estimate", "Foresee", "Absorb", "Confidence", "Choose", "Trigger", "Ma
 
 
 def source_hash() -> str:
-    """A short hash of every source file of the package."""
+    """A short hash of every source file that a compiled function can come from."""
     digest = hashlib.sha256()
     root = Path(bestarm.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode())
+    for path in (*sorted((root / "core").glob("*.py")), *sorted((root / "simulation").glob("*.py"))):
+        digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
