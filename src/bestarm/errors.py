@@ -1,8 +1,21 @@
-"""What a person did wrong, in one sentence that says what to do."""
+"""What a person did wrong, and what went wrong elsewhere: one sentence that says what to do."""
 
 
 class UserError(ValueError):
     """Input that can't be used; the message is one sentence for the person who gave it."""
+
+
+class Refused(UserError):
+    """A server refused a request and changed nothing; `code` says why in one word, `status` is HTTP's."""
+
+    def __init__(self, sentence: str, code: str, status: int) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.status = status
+
+
+class ServiceError(RuntimeError):
+    """The work failed for a reason outside of the input: a server out of reach, a check that did not hold."""
 
 
 class ProblemWarning(UserWarning):

@@ -11,7 +11,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from bestarm import __version__
-from bestarm.errors import UserError
+from bestarm.errors import ServiceError, UserError
 
 # name: (file in bestarm.cli, help line); a file has a Typer `app` with the command of that name, or a group.
 COMMANDS = {
@@ -78,12 +78,15 @@ def main(
 
 
 def run() -> None:
-    """The entry point: what a person did wrong is one sentence on stderr and exit code 2."""
+    """The entry point: one sentence on stderr, exit code 2 for a person's mistake and 1 for a failure elsewhere."""
     try:
         app(standalone_mode=True)
     except UserError as error:
         print(f"bestarm: {error}", file=sys.stderr)
         sys.exit(2)
+    except ServiceError as error:
+        print(f"bestarm: {error}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("bestarm: interrupted.", file=sys.stderr)
         sys.exit(130)

@@ -1,0 +1,1 @@
+"""What runs at a site: the connection to a server, the journal, the worksheet."""
