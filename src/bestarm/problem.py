@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 Limits = tuple[float, float]
 # Rounding may carry a computed mean past the end of its range, or a normalised feature past length 1.
 ROUNDING = 1e-9
+# Larger rewards are mistakes, and sums and squares of them would leave the range of floating point.
+MOST_REWARD = 1e100
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -239,7 +241,9 @@ class Problem:
         bestarm.errors.UserError: reward is 1.5; it must be a number from 0.0 to 1.0, the reward_range.
         """
         if self.reward_range is None:
-            return check_number("reward", reward)
+            number = check_number("reward", reward)
+            allowed = f"a number from {-MOST_REWARD} to {MOST_REWARD}"
+            return check_number("reward", number, allowed, lambda x: abs(x) <= MOST_REWARD)
         low, high = self.reward_range
         allowed = f"a number from {low} to {high}, the reward_range"
         return check_number("reward", reward, allowed, lambda x: low <= x <= high)

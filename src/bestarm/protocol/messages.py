@@ -12,7 +12,7 @@ import numpy as np
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.methods.method import Verdict
-from bestarm.problem import Problem
+from bestarm.problem import MOST_REWARD, Problem
 
 MOST_PULLS = 2**53  # the largest count that every JSON reader keeps exactly
 
@@ -50,16 +50,8 @@ class Upload:
     def from_json(cls, value: object, problem: Problem) -> Upload:
         """An upload from decoded JSON; a `ProtocolError` in one sentence if it can't be one of this problem."""
         fields = _fields("upload", value, {"problem", "agent", "sequence", "tally"})
-        agent, sequence = fields["agent"], fields["sequence"]
-        if not isinstance(agent, str) or not agent:
-            raise ProtocolError(f"upload: agent is {agent!r}; it must be a name.")
-        if isinstance(sequence, bool) or not isinstance(sequence, int) or sequence < 1:
-            raise ProtocolError(f"upload: sequence is {sequence!r}; it must be a whole number of at least 1.")
-        if not isinstance(fields["problem"], str):
-            raise ProtocolError(
-                f"upload: problem is {fields['problem']!r}; it must be a problem's fingerprint."
-            )
-        upload = cls(fields["problem"], agent, sequence, tally_from_json(fields["tally"], problem))
+        tally = tally_from_json(fields["tally"], problem)
+        upload = cls(fields["problem"], fields["agent"], fields["sequence"], tally)
         check_upload(upload, problem)
         return upload
 
@@ -92,7 +84,8 @@ def reply_from_json(value: object, problem: Problem) -> Download | Stop:
         raise ProtocolError("reply: kind must be download or stop.")
     if value.get("problem") != problem.fingerprint:
         raise ProtocolError(
-            f"reply: it is for problem {value.get('problem')!r}, and this is problem {problem.fingerprint!r}."
+            f"reply: it is for problem {_show(value.get('problem'))}, and this is problem "
+            f"{problem.fingerprint!r}."
         )
     if value["kind"] == "download":
         return Download(problem.fingerprint, tally_from_json(value.get("total"), problem))
@@ -120,32 +113,45 @@ def verdict_from_json(value: object) -> Verdict:
         value,
         {"stopped", "arm", "leader", "challenger", "breaking_index", "evidence", "samples"},
     )
-    index = fields["breaking_index"]
+    index, evidence, samples = fields["breaking_index"], fields["evidence"], fields["samples"]
+    if not isinstance(fields["stopped"], bool):
+        raise ProtocolError(f"verdict: stopped is {_show(fields['stopped'])}; it must be true or false.")
+    for name in ("leader", "challenger"):
+        if not isinstance(fields[name], str):
+            raise ProtocolError(f"verdict: {name} is {_show(fields[name])}; it must be the name of an arm.")
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 0:
+        raise ProtocolError(f"verdict: samples is {_show(samples)}; it must be a whole number.")
+    if not _finite(evidence) or not (index is None or _finite(index)):
+        raise ProtocolError("verdict: evidence and breaking_index must be finite numbers, the latter or null.")
     return Verdict(
-        stopped=bool(fields["stopped"]),
-        leader=str(fields["leader"]),
-        challenger=str(fields["challenger"]),
+        stopped=fields["stopped"],
+        leader=fields["leader"],
+        challenger=fields["challenger"],
         breaking_index=math.inf if index is None else float(index),
-        evidence=float(fields["evidence"]),
-        samples=int(fields["samples"]),
+        evidence=float(evidence),
+        samples=samples,
     )
 
 
 def tally_from_json(value: object, problem: Problem) -> Tally:
     """A tally from decoded JSON, `{arm: [pulls, reward_sum]}`; every entry is checked."""
     if not isinstance(value, Mapping):
-        raise ProtocolError(f"tally: it is {value!r}; it must be an object of arm: [pulls, reward_sum].")
+        raise ProtocolError(f"tally: it is {_show(value)}; it must be an object of arm: [pulls, reward_sum].")
     known = set(problem.arms)
     for arm, entry in value.items():
         if arm not in known:
-            raise ProtocolError(f"tally: arm {arm!r} is not an arm of problem {problem.name!r}.")
+            raise ProtocolError(f"tally: arm {_show(arm)} is not an arm of problem {problem.name!r}.")
         if not isinstance(entry, list | tuple) or len(entry) != 2:
-            raise ProtocolError(f"tally: arm {arm!r} has {entry!r}; it must be [pulls, reward_sum].")
+            raise ProtocolError(f"tally: arm {arm!r} has {_show(entry)}; it must be [pulls, reward_sum].")
         pulls, total = entry
         if isinstance(pulls, bool) or not isinstance(pulls, int) or not 0 < pulls < MOST_PULLS:
-            raise ProtocolError(f"tally: arm {arm!r} has pulls {pulls!r}; it must be a whole number above 0.")
-        if isinstance(total, bool) or not isinstance(total, int | float) or not math.isfinite(total):
-            raise ProtocolError(f"tally: arm {arm!r} has reward sum {total!r}; it must be a finite number.")
+            raise ProtocolError(
+                f"tally: arm {arm!r} has pulls {_show(pulls)}; it must be a whole number above 0, below 2**53."
+            )
+        if not _finite(total):
+            raise ProtocolError(
+                f"tally: arm {arm!r} has reward sum {_show(total)}; it must be a finite number."
+            )
     return Tally.from_json(value, problem.arms)
 
 
@@ -153,35 +159,62 @@ def check_upload(upload: Upload, problem: Problem) -> None:
     """Refuse a batch that no agent of this problem can have sent, whether it came by JSON or from Python."""
     if upload.problem != problem.fingerprint:
         raise ProtocolError(
-            f"upload: it is for problem {upload.problem!r}, and this study is about {problem.fingerprint!r}."
+            f"upload: it is for problem {_show(upload.problem)}, and this study is about "
+            f"{problem.fingerprint!r}."
         )
+    agent, sequence = upload.agent, upload.sequence
+    if not isinstance(agent, str) or not agent:
+        raise ProtocolError(f"upload: agent is {_show(agent)}; it must be a name.")
+    if isinstance(sequence, bool) or not isinstance(sequence, int) or sequence < 1:
+        raise ProtocolError(f"upload: sequence is {_show(sequence)}; it must be a whole number of at least 1.")
     pulls, sums = upload.tally.pulls, upload.tally.reward_sums
-    if not np.issubdtype(pulls.dtype, np.integer) or pulls.shape != (len(problem.arms),):
+    # Other types would spoil the total when they are added to it: uint64 and int64 make float64.
+    if pulls.dtype != np.int64 or pulls.shape != (len(problem.arms),):
         raise ProtocolError(
-            f"tally: it must have one whole number of pulls for each of {len(problem.arms)} arms."
+            f"tally: it must have one whole number of pulls (int64) for each of {len(problem.arms)} arms."
         )
-    if sums.shape != pulls.shape or not np.isfinite(sums).all():
-        raise ProtocolError("tally: every reward sum must be a finite number.")
+    if sums.dtype != np.float64 or sums.shape != pulls.shape or not np.isfinite(sums).all():
+        raise ProtocolError("tally: every reward sum must be a finite number (float64), one for each arm.")
     if (pulls < 0).any() or not pulls.any():
         raise ProtocolError("tally: pulls must not be negative, and at least one arm must have been pulled.")
+    if (pulls >= MOST_PULLS).any():
+        raise ProtocolError("tally: an arm has more pulls than JSON keeps exactly, 2**53.")
     if (sums[pulls == 0] != 0).any():
         raise ProtocolError("tally: an arm that was not pulled has a reward sum.")
-    if problem.reward_range is not None:
-        low, high = problem.reward_range
-        slack = 1e-9 * max(abs(low), abs(high)) * pulls
-        if ((sums < low * pulls - slack) | (sums > high * pulls + slack)).any():
-            raise ProtocolError(f"tally: a reward sum can't come from rewards between {low} and {high}.")
+    low, high = problem.reward_range or (-MOST_REWARD, MOST_REWARD)
+    slack = 1e-9 * max(abs(low), abs(high)) * pulls
+    if ((sums < low * pulls - slack) | (sums > high * pulls + slack)).any():
+        raise ProtocolError(f"tally: a reward sum can't come from rewards between {low} and {high}.")
 
 
 def _fields(what: str, value: object, expected: set[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ProtocolError(
-            f"{what}: it is {value!r}; it must be an object with {', '.join(sorted(expected))}."
+            f"{what}: it is {_show(value)}; it must be an object with {', '.join(sorted(expected))}."
         )
     missing, unknown = expected - value.keys(), value.keys() - expected
     if missing or unknown:
         problem = (
-            f"lacks {', '.join(sorted(missing))}" if missing else f"has unknown {sorted(map(str, unknown))}"
+            f"lacks {', '.join(sorted(missing))}"
+            if missing
+            else f"has unknown {_show(sorted(map(str, unknown)))}"
         )
         raise ProtocolError(f"{what}: it {problem}; it must have {', '.join(sorted(expected))}.")
     return value
+
+
+def _finite(value: object) -> bool:
+    """Whether a value is a number that a float can hold; True and False are not numbers."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number past the largest float
+        return False
+
+
+def _show(value: object) -> str:
+    """A value as it came, on one line and not too long for a sentence."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python does not print a number of more than 4300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.methods.method import Kind, Method
-from bestarm.protocol.messages import Download, ProtocolError, Stop, Upload, check_upload
+from bestarm.protocol.messages import MOST_PULLS, Download, ProtocolError, Stop, Upload, check_upload
 
 
 class Server:
@@ -66,17 +68,27 @@ class Server:
                 f"upload: agent {upload.agent!r} sent sequence {upload.sequence}; the next one is {expected}, "
                 "so an earlier upload is missing and must be sent first."
             )
+        # Everything that can fail comes first, so that a refused upload leaves no trace.
+        total = self._add(upload.tally)
+        verdict = self.verdict if self.stopped else self.method.verdict(total)
         self._positions[upload.agent, upload.sequence] = len(self.log)
         self._sequences[upload.agent] = upload.sequence
         self.log.append(upload)
-        self.total = self.total + upload.tally
+        self.total = total
         if not self.stopped:
-            self.verdict = self.method.verdict(self.total)
-            if self.verdict.stopped:
+            self.verdict = verdict
+            if verdict.stopped:
                 self._stopped_at = len(self.log)
         answer = self.download()
         self._answers[upload.agent] = answer
         return answer
+
+    def _add(self, tally: Tally) -> Tally:
+        with np.errstate(over="ignore"):
+            total = self.total + tally
+        if not np.isfinite(total.reward_sums).all() or (total.pulls >= MOST_PULLS).any():
+            raise ProtocolError("tally: with it the total would be too large for a number to hold.")
+        return total
 
     def _answer_again(self, upload: Upload, position: int) -> Download | Stop:
         if self.log[position].tally != upload.tally:
