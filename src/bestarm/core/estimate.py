@@ -91,3 +91,8 @@ def absorb_row(view: View, arm: int, pulls: Counts, reward_sums: Floats, setting
     inverse = view.inverse - np.outer(toward, toward) / gain
     values = fitted(setting.features, inverse, reward_sums)
     return View(view.samples + 1, values, inverse, view.log_det + np.log(gain))
+
+
+def absorb_span(view: View, arm: int, pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
+    """The span view after one more pull of an arm, made anew: its `log_det` is not that of its matrix."""
+    return span(pulls, reward_sums, setting)

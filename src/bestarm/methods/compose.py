@@ -19,7 +19,7 @@ from bestarm.problem import Problem
 
 SEPARATE = (estimate.separate, estimate.foresee_nothing, estimate.absorb_mean)
 RIDGE = (estimate.ridge, estimate.foresee, estimate.absorb_row)
-SPAN = (estimate.span, estimate.foresee, estimate.absorb_row)
+SPAN = (estimate.span, estimate.foresee, estimate.absorb_span)
 
 STOPPING = {
     "famabpe": (SEPARATE, confidence.famabpe),
