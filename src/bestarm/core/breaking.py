@@ -9,6 +9,7 @@ import numpy as np
 from bestarm.core.tally import Floats
 
 TINY = 1e-300
+HUGE = 1e150  # its square is still a number
 
 
 class Reading(NamedTuple):
@@ -38,4 +39,4 @@ def read(values: Floats, leader: int, radii: Floats, own: float, epsilon: float)
                 challenger, breaking_index = k, radius - margin
             # Two arms with the same features have margin and radius 0, and need no more evidence.
             evidence = min(evidence, (margin + epsilon + TINY) / (radius + TINY))
-    return Reading(leader, challenger, breaking_index, max(evidence, 0.0) ** 2)
+    return Reading(leader, challenger, breaking_index, min(max(evidence, 0.0), HUGE) ** 2)

@@ -106,6 +106,8 @@ class Method:
         features = self.problem.features
         assert features is not None
         weights = np.abs(minimal_weights(features, features[leader] - features[challenger]))
+        if not weights.any():  # two arms with the same features: nothing tells them apart
+            weights[[leader, challenger]] = 1.0
         arms = np.flatnonzero(weights)
         for i, j in ((leader, challenger), (challenger, leader)):
             self.setting.design_weights[i, j, : arms.size] = weights[arms] / weights.sum()
