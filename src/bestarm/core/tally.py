@@ -59,7 +59,7 @@ class Tally:
         return np.array_equal(self.pulls, other.pulls) and np.array_equal(self.reward_sums, other.reward_sums)
 
     def __hash__(self) -> int:
-        return hash((self.pulls.tobytes(), self.reward_sums.tobytes()))
+        return hash((self.pulls.tobytes(), (self.reward_sums + 0.0).tobytes()))  # -0.0 equals 0.0
 
     def to_json(self, names: Sequence[str]) -> dict[str, list[float]]:
         """The arms that were pulled, by name: `{arm: [pulls, reward_sum]}`; Python's JSON keeps every bit."""
