@@ -6,12 +6,14 @@ import sys
 from importlib import import_module
 from typing import Any
 
-import click
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from bestarm import __version__
+from bestarm.cli.output import say, show_warnings_as_lines
 from bestarm.errors import ServiceError, UserError
+
+INTERRUPTED = 130  # as a shell counts a program that Ctrl-C ended
 
 # name: (file in bestarm.cli, help line); a file has a Typer `app` with the command of that name, or a group.
 COMMANDS = {
@@ -32,23 +34,24 @@ COMMANDS = {
 
 
 class LazyGroup(TyperGroup):
-    """Loads a command's file when the command is called."""
+    """Loads a command's file when the command is called.
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    Contexts are `Any`: newer versions of typer bring their own copy of click, and its types are private.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup | None:
         if cmd_name not in COMMANDS:
             return None
         file, _ = COMMANDS[cmd_name]
         loaded: Any = typer.main.get_command(import_module(f"bestarm.cli.{file}").app)
-        found: click.Command = (
-            loaded.commands[cmd_name] if cmd_name in getattr(loaded, "commands", {}) else loaded
-        )
+        found: TyperCommand | TyperGroup = getattr(loaded, "commands", {}).get(cmd_name, loaded)
         found.name = cmd_name
         return found
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
@@ -78,18 +81,36 @@ def main(
 
 
 def run() -> None:
-    """The entry point: one sentence on stderr, exit code 2 for a person's mistake and 1 for a failure elsewhere."""
+    """The entry point: what a person did wrong is one sentence on stderr and exit code 2."""
+    show_warnings_as_lines()
     try:
-        app(standalone_mode=True)
+        code = app(standalone_mode=False) or 0
     except UserError as error:
-        print(f"bestarm: {error}", file=sys.stderr)
-        sys.exit(2)
+        say(str(error))
+        code = 2
     except ServiceError as error:
-        print(f"bestarm: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("bestarm: interrupted.", file=sys.stderr)
-        sys.exit(130)
+        say(str(error))
+        code = 1
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except Exception as error:
+        # A usage error of typer's has a message of its own; anything else is our mistake and crashes loudly.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        _say_usage(message(), getattr(error, "ctx", None))
+        code = getattr(error, "exit_code", 2)
+    if code == INTERRUPTED:
+        say("interrupted.")
+    sys.exit(code)
+
+
+def _say_usage(message: str, ctx: Any) -> None:
+    if "\n" in message:  # a group that was called without a command shows its help
+        print(message, file=sys.stderr)
+        return
+    command = ctx.command_path if ctx else "bestarm"
+    say(f"{message.rstrip('.')}; `{command} --help` explains it.")
 
 
 if __name__ == "__main__":

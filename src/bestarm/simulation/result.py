@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,8 @@ from bestarm.core.tally import Counts, Floats
 from bestarm.methods.method import Parameter
 from bestarm.problem import Problem
 from bestarm.simulation.outcome import Outcome
+from bestarm.theory import Bounds
+from bestarm.theory import bounds as theory_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,65 @@ class Result:
         """Mean, error and quantiles of `samples`, `communications`, `switches` or `unsent`."""
         return Summary.of(getattr(self, field))
 
+    @property
+    def bounds(self) -> Bounds | None:
+        """What theory says about these runs; None where it says nothing.
+
+        Means that a table of measured rewards supplied count as the truth. With features there are no bounds
+        then: measured means need not be linear.
+        """
+        if np.array_equal(self.means, self.problem.means if self.problem.means is not None else []):
+            truth = self.problem
+        elif self.problem.linear:
+            return None
+        else:
+            plain = {key: value for key, value in self.problem.to_dict().items() if key != "arm"}
+            truth = Problem(self.problem.arms, means=self.means, **plain)
+        return _bounds(truth, self.method, self.agents, tuple(self.parameters.items()))
+
+    @property
+    def ratios(self) -> dict[str, float | None]:
+        """The mean samples and communications as multiples of the bounds; None where a bound says nothing."""
+        found = self.bounds
+        pairs = {
+            "samples_to_lower": ("samples", found and found.lower),
+            "samples_to_bound": ("samples", found and found.samples),
+            "communications_to_bound": ("communications", found and found.communications),
+        }
+        return {
+            name: self.summary(field).mean / bound if bound and bound < math.inf else None
+            for name, (field, bound) in pairs.items()
+        }
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """A matplotlib figure of samples and communications, saved to `path` if there is one."""
+        from bestarm.plot import plot_result, save
+
+        figure = plot_result(self)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def _repr_html_(self) -> str:
+        """A small table, for notebooks."""
+        rows = []
+        for field in ("samples", "communications", "switches"):
+            found = self.summary(field)
+            cells = (
+                f"{found.mean:,.1f} ± {found.stderr:,.1f}",
+                f"{found.median:,.0f}",
+                f"{found.low:,.0f}–{found.high:,.0f}",
+                f"{found.most:,.0f}",
+            )
+            rows.append(f"<tr><th>{field}</th>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        heads = "".join(f"<th>{head}</th>" for head in ("", "mean", "median", "5–95 %", "max"))
+        undecided = f", {self.unfinished} undecided" if self.unfinished else ""
+        title = (
+            f"{self.method} on {self.problem.name}: {self.runs:,} runs, {self.agents} agents, "
+            f"{self.wrong} wrong{undecided}"
+        )
+        return f"<table><caption>{html.escape(title)}</caption><tr>{heads}</tr>{''.join(rows)}</table>"
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, as `bestarm simulate --format json` prints them."""
 
@@ -105,6 +170,7 @@ class Result:
             return {"mean": summary.mean, "stderr": summary.stderr, "each": getattr(self, field).tolist()}
 
         undecided = np.flatnonzero(self.returned < 0).tolist()
+        bounds = self.bounds
         return {
             "method": self.method,
             "parameters": dict(self.parameters),
@@ -122,11 +188,29 @@ class Result:
                     {
                         "run": run,
                         "leader": self.problem.arms[self.leaders[run]],
-                        "breaking_index": float(self.breaking_indices[run]),
+                        "breaking_index": _finite(float(self.breaking_indices[run])),
                     }
                     for run in undecided
                 ],
             },
             "arms": self.arms,
+            "bounds": {
+                name: None if bounds is None else _finite(getattr(bounds, name))
+                for name in ("samples", "communications", "lower")
+            },
+            "ratios": self.ratios,
             "seconds": self.seconds,
         }
+
+
+@lru_cache(maxsize=64)
+def _bounds(
+    problem: Problem, method: str, agents: int, parameters: tuple[tuple[str, Parameter], ...]
+) -> Bounds | None:
+    # Kept, because a linear problem of many arms takes seconds.
+    return theory_bounds(problem, method, agents, dict(parameters))
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity."""
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,146 @@
+"""How the commands print: sentences on stderr, tables and JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bestarm.errors import ProblemWarning
+from bestarm.simulation.result import Result
+
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class Format(StrEnum):
+    """What a command prints: for people, or for programs."""
+
+    table = "table"
+    json = "json"
+
+
+def say(sentence: str) -> None:
+    """One line on stderr, in bestarm's name."""
+    errors.print(f"bestarm: {' '.join(sentence.splitlines())}", markup=False)
+
+
+def show_warnings_as_lines() -> None:
+    """A `ProblemWarning` is a line for a person, without Python's file and line number."""
+    usual = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, ProblemWarning):
+            say(f"warning: {message}")
+        else:
+            usual(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+
+
+def print_json(value: Any) -> None:
+    """JSON as every reader takes it: it has no infinity, so what is not finite must be None before."""
+    json.dump(value, sys.stdout, allow_nan=False, ensure_ascii=False)
+    print()
+
+
+def print_table(*parts: Table | str) -> None:
+    """Tables and lines, as wide as the terminal; 100 columns where there is none."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=max(console.width, 100))
+    for part in parts:
+        if isinstance(part, str):
+            console.print(part, soft_wrap=True, markup=False)
+        else:
+            console.print("", part, "", sep="\n")
+
+
+def make_table(*columns: str, title: str | None = None) -> Table:
+    """The house's table: the first column to the left, numbers to the right."""
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    table.show_edge = False
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="right" if place else "left", no_wrap=True)
+    return table
+
+
+def number(value: float) -> str:
+    """A number with as many digits as a person wants to read.
+
+    >>> number(49663.7), number(429.4), number(12.345), number(0.0312), number(0), number(math.inf)
+    ('49,664', '429', '12.3', '0.031', '0', '∞')
+    """
+    if not math.isfinite(value):
+        return "∞"
+    if value == round(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2g}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage.
+
+    >>> percent(0.05), percent(0), percent(0.9985), percent(1)
+    ('5 %', '0 %', '99.85 %', '100 %')
+    """
+    return f"{100 * share:.4g} %"
+
+
+def mean_and_error(mean: float, stderr: float) -> str:
+    """The mean with its standard error.
+
+    >>> mean_and_error(9838.4, 56.2), mean_and_error(451.26, 2.9), mean_and_error(20, 0)
+    ('9,838 ± 56', '451.3 ± 2.9', '20 ± 0')
+    """
+    digits = 0 if stderr >= 10 or (stderr == 0 and mean == round(mean)) else 1 if stderr >= 1 else 2
+    return f"{mean:,.{digits}f} ± {stderr:,.{digits}f}"
+
+
+def settings(values: Mapping[str, Any]) -> str:
+    """Parameters on one line.
+
+    >>> settings({"gamma": 0.01, "stopping": "famabpe"})
+    'gamma=0.01, stopping=famabpe'
+    """
+    shown = ((key, f"{value:.4g}" if isinstance(value, float) else value) for key, value in values.items())
+    return ", ".join(f"{key}={value}" for key, value in shown)
+
+
+def count(number: int, thing: str) -> str:
+    """So many things.
+
+    >>> count(1, "run"), count(1000, "run")
+    ('1 run', '1,000 runs')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def undecided_sentence(results: Sequence[Result], labels: Sequence[str]) -> str:
+    """What undecided runs mean for the numbers, or nothing if there are none."""
+    some = [
+        (label, result.unfinished, result.runs)
+        for label, result in zip(labels, results, strict=True)
+        if result.unfinished
+    ]
+    if not some:
+        return ""
+    which = ", ".join(f"{label} {number} of {runs:,}" for label, number, runs in some)
+    return (
+        f"Undecided runs: {which}. They ended at --max-samples, or because no agent was left, and count as no "
+        "answer; their samples and communications are in the means, which would be larger without the limit."
+    )

@@ -1,0 +1,75 @@
+"""Runs what the options ask for, with a word to the person who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import typer
+
+from bestarm.cli.options import Task
+from bestarm.cli.output import say
+from bestarm.cli.progress import Progress, saying_after_a_while, saying_when_compiling
+from bestarm.methods import Kind, Method
+from bestarm.problem import Problem
+from bestarm.simulation.api import simulate
+from bestarm.simulation.result import Result
+from bestarm.simulation.schedule import Schedule
+
+
+def run(task: Task, methods: Sequence[tuple[str, Method]]) -> list[Result]:
+    """One result for each method, with the same seeds."""
+    options = task.options
+    warn_of_ties(task.problem)
+    with Progress(options.runs * len(methods)) as progress:
+        results = []
+        for label, method in methods:
+            progress.label = label
+            results.append(run_one(task, method, len(methods) > 1, progress))
+    for result in results:
+        with saying_after_a_while(f"computing the theorem's bound for {result.method} …"):
+            _ = result.bounds
+    return results
+
+
+def run_one(task: Task, method: Method, comparing: bool, progress: Progress) -> Result:
+    """The result of one method. In a comparison the baselines without agents go without the schedule."""
+    options, schedule, engine = task.options, task.schedule, task.engine
+    if comparing and method.kind is not Kind.FEDERATED and schedule != Schedule.uniform(schedule.agents):
+        say(f"{method.name} has no agents at their own pace; it runs without the schedule.")
+        schedule = Schedule.uniform(schedule.agents)
+    work = partial(
+        simulate,
+        task.problem,
+        method,
+        seed=options.seed,
+        engine=engine,
+        rewards=options.rewards,
+        table=task.table,
+        schedule=schedule,
+        max_samples=options.max_samples,
+    )
+    with saying_when_compiling(engine):
+        if options.jobs == 1 and options.cluster is None:
+            return work(runs=options.runs, progress=progress)
+        if engine != "rounds" and options.cluster is None:
+            work(runs=1)  # compiled once, here, and not in every process
+        try:
+            return work(runs=options.runs, progress=progress, jobs=options.jobs, cluster=options.cluster)
+        except (OSError, ValueError) as error:
+            if options.cluster is None:
+                raise
+            say(f"the cluster at {options.cluster} can't be used: {error}.")
+            raise typer.Exit(1) from None
+
+
+def warn_of_ties(problem: Problem) -> None:
+    """With two best arms and no tolerance nothing ends a run but its limit."""
+    if problem.means is not None and problem.epsilon == 0:
+        best = np.flatnonzero(problem.means == problem.means.max())
+        if best.size > 1:
+            names = " and ".join(problem.arms[k] for k in best[:2])
+            say(
+                f"warning: {names} are equally good and epsilon is 0, so no amount of samples tells them apart."
+            )

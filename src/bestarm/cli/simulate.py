@@ -1,0 +1,115 @@
+"""`bestarm simulate`: many runs of one method on one problem."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from bestarm.cli.options import Options, with_options
+from bestarm.cli.output import (
+    Format,
+    count,
+    make_table,
+    mean_and_error,
+    number,
+    percent,
+    print_json,
+    print_table,
+    settings,
+    undecided_sentence,
+)
+from bestarm.cli.run import run
+from bestarm.methods import parse_parameters
+from bestarm.simulation.result import Result
+
+EXAMPLES = """\b
+Examples:
+  bestarm simulate --means 0.9,0.8,0.7 --sigma 0.3
+  bestarm simulate problem.toml --method famabpe --set gamma=0.1 --agents 20
+  bestarm simulate problem.toml --runs 10000 --jobs 4 --plot samples.png
+  bestarm simulate problem.toml --rates 3,1,1,0.2 --offline 1:50:200 --leave 2:100
+  bestarm simulate --table measured.csv --sigma 0.3 --format json
+
+The answer is within epsilon of the best arm with probability at least 1 − delta. samples is every pull of
+every agent; one communication is one upload or one download; switches is how often an agent's arm changes.
+"""
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(epilog=EXAMPLES)
+@with_options
+def simulate(
+    options: Options,
+    method: Annotated[
+        str,
+        typer.Option(help="sharp, famabpe, falinpe, ugapec, lingape, sync-ugapec or sync-lingape."),
+    ] = "sharp",
+) -> None:
+    """Run a method many times on a simulated problem, and say what it cost and how often it was wrong."""
+    task = options.read()
+    built = task.method(method, parse_parameters(options.set or []))
+    result = run(task, [(method, built)])[0]
+    if options.plot is not None:
+        result.plot(options.plot)
+    if options.format is Format.json:
+        print_json(result.to_json())
+    else:
+        print_table(*describe(result))
+
+
+def describe(result: Result) -> list[Table | str]:
+    """The result as a person reads it."""
+    problem = result.problem
+    title = (
+        f"{result.method} on {problem.name}: {problem.K} arms, {count(result.agents, 'agent')}, "
+        f"{count(result.runs, 'run')}, seed {result.seed}, {result.engine} engine, {result.seconds:.1f} s"
+    )
+    given = {"sigma": problem.sigma, "delta": problem.delta, "epsilon": problem.epsilon}
+    wrong = (
+        f"Wrong answers: {result.wrong:,} of {result.runs:,} ({percent(result.wrong / result.runs)}); "
+        f"promised: at most {percent(problem.delta)}."
+    )
+    parts: list[Table | str] = [title, settings({**given, **result.parameters}), costs(result), answers(result)]
+    sentences = [wrong, theory_sentence(result), undecided_sentence([result], [result.method])]
+    return [*parts, *(sentence for sentence in sentences if sentence)]
+
+
+def costs(result: Result) -> Table:
+    """Samples, communications and switches."""
+    table = make_table("", "mean ± error", "median", "5–95 %", "max")
+    for field in ("samples", "communications", "switches"):
+        found = result.summary(field)
+        table.add_row(
+            field,
+            mean_and_error(found.mean, found.stderr),
+            number(found.median),
+            f"{number(found.low)}–{number(found.high)}",
+            number(found.most),
+        )
+    return table
+
+
+def theory_sentence(result: Result) -> str:
+    """The means beside what theory says, or nothing where it says nothing."""
+    bounds, ratios = result.bounds, result.ratios
+    if bounds is None or ratios["samples_to_lower"] is None:
+        return ""
+    sentence = f"Samples: {number(ratios['samples_to_lower'])} × the lower bound of {number(bounds.lower)}"
+    if ratios["samples_to_bound"] is None or ratios["communications_to_bound"] is None:
+        return f"{sentence} for any method."
+    return (
+        f"{sentence} for any method, {number(ratios['samples_to_bound'])} × the theorem's bound of "
+        f"{number(bounds.samples or 0)}; communications: {number(ratios['communications_to_bound'])} × the "
+        f"theorem's bound of {number(bounds.communications or 0)}."
+    )
+
+
+def answers(result: Result) -> Table:
+    """How often each arm was returned."""
+    table = make_table("arm", "true mean", "returned")
+    for (arm, returned), mean in zip(result.arms.items(), result.means.tolist(), strict=True):
+        table.add_row(arm, f"{mean:.4g}", f"{returned:,}")
+    return table
