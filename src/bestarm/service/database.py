@@ -1,0 +1,87 @@
+"""Opens SQLite or PostgreSQL so that a commit is on disk before anybody is told about it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from bestarm.errors import UserError
+
+WRITES = "bestarm_writes"
+PATIENCE = 5  # seconds that SQLite waits for another process's transaction, and a connection for PostgreSQL
+
+
+def open_engine(storage: str) -> Engine:
+    """The engine of a storage URL, `sqlite:///file.db` or `postgresql+psycopg://user@host/database`."""
+    try:
+        url = make_url(storage)
+    except ArgumentError:
+        raise UserError(f"storage is {storage!r}; it must be {_EXAMPLES}.") from None
+    backend = url.get_backend_name()
+    if backend == "sqlite":
+        return _sqlite(url)
+    if backend == "postgresql":
+        return _postgresql(url.set(drivername="postgresql+psycopg"))
+    raise UserError(f"storage is a {backend} URL; it must be {_EXAMPLES}.")
+
+
+_EXAMPLES = "sqlite:///file.db or postgresql+psycopg://user:password@host/database"
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that may write. SQLite takes its write lock at once, so that what it reads stays true."""
+    with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+        yield connection
+
+
+def _sqlite(url: URL) -> Engine:
+    if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+        raise UserError("storage: a study must survive the server; name a file, as in sqlite:///bestarm.db.")
+    path = Path(url.database)
+    if not path.parent.is_dir():
+        raise UserError(f"storage: there is no folder {str(path.parent)!r} for {path.name!r}; make it first.")
+    # Only this user reads the file: it holds the log and the hashes of the tokens.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE})
+
+    @event.listens_for(engine, "connect")
+    def settle(connection: Any, _: object) -> None:
+        connection.isolation_level = None  # BEGIN is ours, below
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    # A process that stops in the middle of a transaction must not keep a study locked for the others.
+    limits = f"-c lock_timeout={PATIENCE * 1000} -c idle_in_transaction_session_timeout=30000"
+    engine = create_engine(
+        url,
+        isolation_level="READ COMMITTED",  # a lock that was waited for shows what was committed meanwhile
+        connect_args={"connect_timeout": PATIENCE, "options": limits},
+    )
+
+    @event.listens_for(engine, "connect")
+    def settle(connection: Any, _: object) -> None:
+        # A database whose default is to answer before the disk does would break the promise of a commit.
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) "
+            "WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        connection.commit()
+
+    return engine

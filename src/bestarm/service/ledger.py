@@ -1,0 +1,165 @@
+"""One study in memory: the replay of its log, and what was said at every position of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bestarm.core.tally import Tally
+from bestarm.errors import Refused
+from bestarm.methods import Method, Verdict
+from bestarm.problem import Problem
+from bestarm.protocol import Download, ProtocolError, Server, Stop, Upload
+from bestarm.protocol.messages import MOST_PULLS
+
+
+class OutOfRange(Exception):
+    """Numbers that floating point can't compute with. The ledger that raised it must be thrown away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What a study is about; it never changes."""
+
+    id: int
+    name: str
+    problem: Problem
+    method: Method
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An upload in the log and what the server knew after it; `samples` are those of the total."""
+
+    position: int
+    agent: str
+    sequence: int
+    samples: int
+    verdict: Verdict
+    received_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The answer to an upload: its place in the log, and the reply of the protocol."""
+
+    position: int
+    reply: Download | Stop
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A study as of one commit. `entries` and `log` may have grown since: only the first `uploads` count."""
+
+    study: Study
+    closed: bool
+    uploads: int
+    entries: Sequence[Entry]
+    log: Sequence[Upload]
+    total: Tally
+    verdict: Verdict
+    stopped_at: int | None
+    joined: dict[str, str]
+
+    @property
+    def state(self) -> str:
+        """`closed`, `stopped` or `open`."""
+        return "closed" if self.closed else "open" if self.stopped_at is None else "stopped"
+
+    @property
+    def communications(self) -> int:
+        """Uploads and the downloads that answered them; from the stop on, none is answered by a download."""
+        answered = self.uploads if self.stopped_at is None else self.stopped_at - 1
+        return self.uploads + answered
+
+
+class Ledger:
+    """Replays a study's log and takes its next uploads. It decides nothing: `protocol.Server` does."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.server = Server(study.method)
+        self.entries: list[Entry] = []
+        self.sequences: dict[str, int] = {}
+        self.stopped_at: int | None = None
+        self._positions: dict[tuple[str, int], int] = {}
+
+    @property
+    def reply(self) -> Download | Stop:
+        """What an agent that joins now is told."""
+        return self.server.download()
+
+    def take(self, upload: Upload, received_at: str) -> Taken:
+        """Append an upload to the log, or find it there; refused, with nothing changed, if neither fits."""
+        position = self._positions.get((upload.agent, upload.sequence))
+        if position is not None:
+            if self.server.log[position - 1].tally != upload.tally:
+                sentence = (
+                    f"upload: agent {upload.agent!r} sent sequence {upload.sequence} before with another "
+                    "tally; two processes may be using one agent's name."
+                )
+                raise Refused(sentence, "conflict", 409)
+            return Taken(position, self._reply_at(position), new=False)
+        following = upload.sequence == self.sequences.get(upload.agent, 0) + 1
+        try:
+            reply = self.append(upload, received_at)
+        except ProtocolError as error:
+            if following:
+                raise
+            raise Refused(str(error), "gap", 409) from None
+        return Taken(len(self.entries), reply, new=True)
+
+    def append(self, upload: Upload, received_at: str) -> Download | Stop:
+        """The next upload of the log."""
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                reply = self.server.receive(upload)
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            raise OutOfRange from error
+        verdict, total = self.server.verdict, self.server.total
+        samples = total.samples
+        if (
+            not samples < MOST_PULLS
+            or math.isnan(verdict.breaking_index)
+            or not math.isfinite(verdict.evidence)
+        ):
+            raise OutOfRange
+        position = len(self.entries) + 1
+        if verdict.stopped and self.stopped_at is None:
+            self.stopped_at = position
+        entry = Entry(position, upload.agent, upload.sequence, samples, verdict, received_at)
+        self.entries.append(entry)
+        self.sequences[upload.agent] = upload.sequence
+        self._positions[upload.agent, upload.sequence] = position
+        return reply
+
+    def _reply_at(self, position: int) -> Download | Stop:
+        """What the upload at this position was answered, from the log: a sum, not a replay of every verdict."""
+        fingerprint = self.study.problem.fingerprint
+        if self.stopped_at is not None and position >= self.stopped_at:
+            return Stop(fingerprint, self.server.verdict)
+        if position == len(self.entries):
+            return Download(fingerprint, self.server.total)
+        total = self.server.start
+        for upload in self.server.log[:position]:
+            total = total + upload.tally
+        return Download(fingerprint, total)
+
+    def snapshot(self, closed: bool, joined: dict[str, str]) -> Snapshot:
+        """The study as it stands, in values that stay as they are."""
+        return Snapshot(
+            study=self.study,
+            closed=closed,
+            uploads=len(self.entries),
+            entries=self.entries,
+            log=self.server.log,
+            total=self.server.total,
+            verdict=self.server.verdict,
+            stopped_at=self.stopped_at,
+            joined=joined,
+        )
