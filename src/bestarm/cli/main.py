@@ -28,6 +28,8 @@ COMMANDS = {
     "token": ("token", "Create, list and revoke access tokens."),
     "ask": ("site", "At a site: which experiments to do next."),
     "tell": ("site", "At a site: what came out of an experiment."),
+    "give-back": ("site", "At a site: an experiment can't be done; its place is handed out again."),
+    "leave": ("site", "At a site: send what there is, although the plan is not full."),
     "status": ("site", "At a site: where the study and this site stand."),
     "sync": ("site", "At a site: send what is complete and fetch what is new."),
 }

@@ -1,0 +1,229 @@
+"""`bestarm ask, tell, give-back, leave, status, sync`: a site in the shell, with its journal in the folder."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table, say
+from bestarm.client import worksheet
+from bestarm.client.connection import resolve
+from bestarm.client.remote import JOURNAL, Lab, connect
+from bestarm.errors import ServiceError, UserError
+from bestarm.protocol.messages import Trial
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+Wait = Annotated[float, typer.Option(min=0.0, help="Seconds to keep trying while the server is away.")]
+OPTIONS: dict[str, Any] = {
+    "url": Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")],
+    "token": Annotated[str | None, typer.Option(help="This site's token; or BESTARM_TOKEN.")],
+    "study": Annotated[str | None, typer.Option(help="The study; or BESTARM_STUDY, or what the token is for.")],
+    "journal": Annotated[
+        str | None, typer.Option(help=f"This site's memory; or BESTARM_JOURNAL.  [default: {JOURNAL}]")
+    ],
+}
+
+
+def at_site(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose first argument is a `Lab`: it gets the options that say which one, and closes it."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    shared = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in OPTIONS.items()]
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        settings = resolve(**{name: values.pop(name) for name in OPTIONS})
+        lab = connect(
+            settings.need("url"),
+            token=settings.need("token"),
+            study=settings.study,
+            journal=settings.journal or JOURNAL,
+            wait=values.get("wait", 0.0),
+            resume=False,  # two `ask` in a row mean two sets of trials; `ask --again` shows the open ones
+            waiting=lambda reason, pause: say(f"waiting {pause:.1f} s: {reason}"),
+        )
+        with lab:
+            command(lab, **values)
+
+    signature = inspect.Signature([*(parameter.replace(kind=keyword) for parameter in own), *shared])
+    vars(called)["__signature__"] = signature
+    return called
+
+
+Output = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
+
+
+@app.command()
+@at_site
+def ask(
+    lab: Lab,
+    n: Annotated[int, typer.Option("-n", min=1, help="How many, if the plan still has as many.")] = 1,
+    sheet: Annotated[
+        Path | None,
+        typer.Option("--worksheet", metavar="sheet.csv", help="Write them to a new table."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="The open trials once more, and no new ones.")] = False,
+    wait: Wait = 0.0,
+    output: Output = Format.table,
+) -> None:
+    """Which experiments to do next. Every call hands out other trials, and none is ever handed out twice.
+
+    As long as the site's plan lasts this needs no server.
+    """
+    if sheet is not None:
+        worksheet.check_new(sheet)
+    trials = lab.open if again else lab.ask(n, wait)
+    if sheet is not None and trials:
+        worksheet.write(sheet, trials, lab.problem)
+        say(
+            f"{count(len(trials), 'trial')} to do in {sheet}; fill in its rewards and tell --worksheet {sheet}."
+        )
+    if output is Format.json:
+        print_json([{"trial": trial.number, "arm": trial.arm} for trial in trials])
+    elif trials and sheet is None:
+        table = make_table("trial", "arm")
+        for trial in trials:
+            table.add_row(str(trial.number), trial.arm)
+        print_table(table)
+    if lab.finished:
+        say(outlook(lab))
+    elif again and not trials:
+        say("no trial is open.")
+    elif not trials:
+        raise ServiceError(f"no trials now: {lab.waiting_for}")
+
+
+@app.command(context_settings={"ignore_unknown_options": True})  # so that -0.5 is a reward
+@at_site
+def tell(
+    lab: Lab,
+    trial: Annotated[str | None, typer.Argument(help="The trial's number.", show_default=False)] = None,
+    reward: Annotated[str | None, typer.Argument(help="What came out of it.", show_default=False)] = None,
+    sheet: Annotated[
+        Path | None, typer.Option("--worksheet", metavar="sheet.csv", help="A table with rewards filled in.")
+    ] = None,
+    output: Output = Format.table,
+) -> None:
+    """What came out of an experiment, or of all those that a worksheet has rewards for.
+
+    A worksheet may be half filled, and it may be told again: what is known already changes nothing. A line that
+    can't be used is refused by its number, and the others are taken.
+    """
+    if (sheet is None) == (trial is None) or (trial is None) != (reward is None):
+        raise UserError("tell takes a trial and its reward, or --worksheet with a file.")
+    known, refused = [], []
+    if trial is not None and reward is not None:
+        if not trial.isdecimal():
+            raise UserError(f"trial is {trial!r}; it must be the whole number that was handed out.")
+        known.append(lab.tell(int(trial), worksheet.number(reward)))
+    for row in worksheet.read(sheet) if sheet is not None else []:
+        try:
+            if row.refusal:
+                raise UserError(row.refusal)
+            known.append(lab.tell(Trial(row.trial, row.arm), row.reward))
+        except UserError as error:
+            refused.append({"line": row.line, "error": str(error)})
+    told, before = known.count(True), known.count(False)
+    if output is Format.json:
+        print_json({"told": told, "known": before, "refused": refused, "site": lab.status()})
+    else:
+        passed = f" ({before} known already)" if before else ""
+        print_table(f"{count(told, 'reward')} told{passed}. {outlook(lab)}")
+    for line in refused:
+        say(f"{sheet}, line {line['line']}: {line['error']}")
+    if refused:
+        raise typer.Exit(1)
+
+
+@app.command("give-back")
+@at_site
+def give_back(
+    lab: Lab,
+    trial: Annotated[int, typer.Argument(help="The trial's number.")],
+    output: Output = Format.table,
+) -> None:
+    """An experiment failed or can't be done: its place in the plan is handed out again, as a new trial.
+
+    This is harmless when the reason has nothing to do with its reward.
+    """
+    lab.give_back(trial)
+    report(lab, output, f"Trial {trial} is given back. {outlook(lab)}")
+
+
+@app.command()
+@at_site
+def leave(lab: Lab, wait: Wait = 0.0, output: Output = Format.table) -> None:
+    """Send what there is so far, although the plan is not full; open trials are dropped.
+
+    This is harmless when the reason has nothing to do with the rewards that were not sent yet: the shift is
+    over, the material is used up, the site closes. It is not harmless to leave because they look good or bad.
+    """
+    dropped = len(lab.open)
+    sent = lab.leave(wait)
+    drop = f" {count(dropped, 'open trial')} can't be told any more." if sent and dropped else ""
+    report(lab, output, f"What there was is sent.{drop}" if sent else "There was nothing to send.")
+
+
+@app.command()
+@at_site
+def sync(lab: Lab, wait: Wait = 0.0, output: Output = Format.table) -> None:
+    """Send what is complete and fetch what is new."""
+    lab.sync(wait)
+    report(lab, output, outlook(lab))
+
+
+@app.command()
+@at_site
+def status(lab: Lab, output: Output = Format.table) -> None:
+    """Where the study and this site stand; if the server is away, this site alone."""
+    try:
+        study: dict[str, Any] | None = lab.study()
+    except ServiceError as error:
+        study = None
+        say(str(error))
+    if output is Format.json:
+        print_json(lab.status() | {"server": study})
+        return
+    site = lab.status()
+    print_table(f"Study {site['study']}, agent {site['agent']}: {count(site['uploads'], 'upload')} so far.")
+    print_table(outlook(lab))
+    if site["open"]:
+        table = make_table("trial", "arm", title="Open trials")
+        for trial in site["open"]:
+            table.add_row(str(trial["trial"]), trial["arm"])
+        print_table(table)
+    if study is not None and not lab.finished:
+        verdict = study["verdict"]
+        print_table(
+            f"All sites: {number(study['samples'])} samples in {count(study['uploads'], 'upload')}; "
+            f"{verdict['leader']} leads, evidence {percent(min(verdict['evidence'], 1.0))}."
+        )
+
+
+def report(lab: Lab, output: Format, sentence: str) -> None:
+    """What a command did, for a person; where the site stands, for a program."""
+    if output is Format.json:
+        print_json(lab.status())
+    else:
+        print_table(sentence)
+
+
+def outlook(lab: Lab) -> str:
+    """What comes next at this site, in a sentence or two."""
+    site = lab.status()
+    if lab.verdict is not None:
+        end = f"The study is finished: {lab.verdict.arm} is best, after {lab.verdict.samples:,} samples."
+        late = f" {count(site['told'], 'reward')} came later; `bestarm leave` sends them for the record."
+        return end + (late if site["told"] else "")
+    if site["unsent"]:
+        return f"An upload is kept until it can be sent: {lab.waiting_for or '`bestarm sync` sends it.'}"
+    return (
+        f"The plan has {count(site['plan'], 'trial')}: {site['told']} told, {len(site['open'])} open, "
+        f"{site['to_hand_out']} to be handed out."
+    )

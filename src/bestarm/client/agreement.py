@@ -1,0 +1,57 @@
+"""What a journal and a server must agree on before an agent goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from bestarm.client.journal import Identity, Journal
+from bestarm.errors import ServiceError, UserError
+from bestarm.problem import Problem
+from bestarm.protocol.agent import Agent
+
+
+def identity_of(answer: Mapping[str, Any]) -> Identity:
+    """Who the server says this agent is."""
+    try:
+        return Identity(**{name: answer[name] for name in Identity.__slots__})
+    except KeyError as error:
+        raise ServiceError(
+            f"the server's answer to a join lacks {error}; it may be of another version."
+        ) from None
+
+
+def check_identity(journal: Journal, theirs: Identity) -> None:
+    """A journal is for one agent of one study, and for the problem and the method that it started with."""
+    mine = journal.identity
+    if mine is None:
+        return
+    if mine.agent != theirs.agent:
+        raise UserError(
+            f"journal {journal.path}: it belongs to agent {mine.agent!r}, and the token to {theirs.agent!r}; "
+            "each agent needs a journal of its own."
+        )
+    problems = {Problem.from_dict(identity.problem).fingerprint for identity in (mine, theirs)}
+    if len(problems) > 1 or replace(theirs, problem=mine.problem) != mine:
+        raise UserError(
+            f"journal {journal.path}: it was started for another study of the name {mine.study!r}, "
+            "with another problem or method; a new study needs a new journal."
+        )
+
+
+def check_sequence(journal: Journal, agent: Agent | None, theirs: int) -> None:
+    """The server has every upload that it answered, and none that this journal does not know of."""
+    made = agent.sequence if agent is not None else 0
+    answered = made - 1 if agent is not None and agent.upload is not None else made
+    if theirs > made:
+        raise UserError(
+            f"journal {journal.path}: it knows of {made} uploads and the server has {theirs} of this agent, so "
+            "it is an old copy, or another journal is in use for the same agent; use that one, or ask the "
+            "coordinator for a token with a new agent name and start a new journal."
+        )
+    if theirs < answered:
+        raise UserError(
+            f"journal {journal.path}: the server answered {answered} uploads and has {theirs} now, so it has "
+            "lost some; tell the coordinator, and do not go on with this journal."
+        )

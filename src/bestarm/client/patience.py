@@ -1,0 +1,66 @@
+"""How long to try, and how long to wait between two tries."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bestarm.client.journal import JournalError
+from bestarm.errors import ServiceError
+
+LONGEST_PAUSE = 60.0
+T = TypeVar("T")
+log = logging.getLogger("bestarm.client")
+
+
+def pauses(chance: Callable[[], float]) -> Iterator[float]:
+    """Seconds between tries: about ½, 1, 2, 4 … 60, each half fixed and half chance, so that sites spread out.
+
+    >>> from itertools import islice
+    >>> list(islice(pauses(lambda: 1.0), 9))
+    [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    """
+    pause = 0.5
+    while True:
+        yield pause * (0.5 + 0.5 * chance())
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+@dataclass(slots=True)
+class Patience:
+    """Tries again what failed for a reason that may pass, and says what it is waiting for.
+
+    `sleep`, `clock` and `chance` (numbers from 0 to 1) are arguments so that a test can do without time.
+    `waiting` is called with what is waited for and the seconds until the next try.
+    """
+
+    waiting: Callable[[str, float], None] | None = None
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = random.random
+
+    def persist(self, attempt: Callable[[], T], wait: float | None) -> T:
+        """The first success within `wait` seconds, or the last `ServiceError`.
+
+        It tries at least once, and with None for as long as it takes.
+        """
+        end = None if wait is None else self.clock() + wait
+        for pause in pauses(self.chance):
+            try:
+                return attempt()
+            except JournalError:
+                raise
+            except ServiceError as error:
+                left = pause if end is None else end - self.clock()
+                if left <= 0:
+                    raise
+                pause = min(pause, left)
+                log.info("%s Next try in %.1f s.", error, pause)
+                if self.waiting is not None:
+                    self.waiting(str(error), pause)
+                self.sleep(pause)
+        raise AssertionError("pauses never end")

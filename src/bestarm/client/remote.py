@@ -1,0 +1,367 @@
+"""A site's side of a study: ask what to try, tell what came out, offline whenever it has to be."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from operator import index
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from bestarm.client.agreement import check_identity, check_sequence, identity_of
+from bestarm.client.connection import Connection
+from bestarm.client.journal import Event, Journal, JournalError, Kind, reply_event, upload_event
+from bestarm.client.patience import Patience
+from bestarm.errors import ServiceError, UserError
+from bestarm.methods import Verdict
+from bestarm.problem import Problem
+from bestarm.protocol.agent import Agent
+from bestarm.protocol.messages import Download, Stop, Trial, reply_from_json, verdict_to_json
+
+JOURNAL = "bestarm-journal.db"
+T = TypeVar("T")
+log = logging.getLogger("bestarm.client")
+
+
+def connect(
+    url: str,
+    *,
+    token: str,
+    study: str | None = None,
+    journal: str | os.PathLike[str] = JOURNAL,
+    wait: float | None = 0.0,
+    resume: bool = True,
+    waiting: Callable[[str, float], None] | None = None,
+    transport: httpx.BaseTransport | None = None,
+) -> Lab:
+    """Take part in a study as the agent that the token belongs to.
+
+        lab = bestarm.connect("http://host:8000", study="ligands", token="…", journal="lab-a.db")
+        while not lab.finished:
+            for trial in lab.ask(8, wait=None):
+                lab.tell(trial, measure(trial.arm))
+
+    Everything that the site knows is in the journal, a file that survives a kill: the next `connect` goes on
+    where the last one was. Only the first one needs the server; later ones work offline.
+
+    `study` may be left out if the server knows just one for this token. `wait` is how long to try the first
+    time, in seconds, None for as long as it takes. With `resume`, trials that an earlier process left open are
+    handed out first, under their old numbers. `waiting` is called with what is waited for and the seconds
+    until the next try; the same goes to the log `bestarm.client`.
+    """
+    with ExitStack() as opened:
+        connection = opened.enter_context(Connection(url, token, transport=transport))
+        book = opened.enter_context(closing(Journal(journal)))
+        lab = Lab(connection, book, study, resume, Patience(waiting))
+        if not lab.joined:
+            lab.sync(wait)
+        opened.pop_all()
+    return lab
+
+
+class Lab:
+    """An agent with a journal and a connection. It may be used from several threads."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        journal: Journal,
+        study: str | None = None,
+        resume: bool = True,
+        patience: Patience | None = None,
+    ) -> None:
+        self.connection = connection
+        self.journal = journal
+        self.patience = Patience() if patience is None else patience
+        self.waiting_for = ""  # what keeps this site from going on, in a sentence; empty if nothing does
+        self._study = study
+        self._lock = threading.RLock()
+        self._met = False  # whether this process has compared its journal with the server
+        self._agent: Agent | None = None
+        self._left_open: set[int] = set()  # by an earlier process, and not handed out again yet
+        if journal.identity is not None:
+            if study not in (None, journal.identity.study):
+                raise UserError(
+                    f"journal {journal.path}: it belongs to study {journal.identity.study!r}, not {study!r}; "
+                    "each study needs a journal of its own."
+                )
+            if resume:
+                self._left_open = set(self.agent.open)
+
+    @property
+    def joined(self) -> bool:
+        """Whether this journal has joined its study; from then on it can be used offline."""
+        return self.journal.identity is not None
+
+    @property
+    def agent(self) -> Agent:
+        """The state machine that the journal leads to."""
+        if self._agent is None:
+            if not self.joined:
+                raise UserError(f"journal {self.journal.path}: it has not joined a study yet; sync first.")
+            self._agent = self.journal.replay()
+        return self._agent
+
+    @property
+    def problem(self) -> Problem:
+        """What the study is about."""
+        return self.agent.method.problem
+
+    @property
+    def open(self) -> list[Trial]:
+        """The trials that were handed out and wait for their reward."""
+        with self._lock:
+            return [Trial(number, self.problem.arms[arm]) for number, arm in sorted(self.agent.open.items())]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the server has said which arm is best."""
+        return self.agent.finished
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The server's answer, once there is one."""
+        return self.agent.verdict
+
+    def ask(self, n: int = 1, wait: float | None = 0.0) -> list[Trial]:
+        """Up to `n` trials to do; none if the study is finished, or if there is none to be had.
+
+        As long as the plan lasts this needs no server. When it is used up, `ask` tries to send what is complete
+        and to fetch the next plan: once, or for `wait` seconds, or, with None, until there are trials or
+        the verdict. `waiting_for` says what was in the way.
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise UserError(f"n is {n!r}; it must be a whole number of at least 1.")
+        try:
+            return self._persist(lambda: self._hand_out(n) or self._fetch(n), wait)
+        except JournalError:
+            raise
+        except ServiceError:
+            return []
+
+    def _fetch(self, n: int) -> list[Trial]:
+        if self.finished:
+            return []
+        self._exchange()
+        trials = self._hand_out(n)
+        if not trials and not self.finished:
+            numbers = ", ".join(str(trial.number) for trial in self.open)
+            raise ServiceError(f"all trials of the plan are under way; tell or give back trial {numbers}.")
+        return trials
+
+    def _hand_out(self, n: int) -> list[Trial]:
+        if self.finished:
+            return []
+        again = [trial for trial in self.open if trial.number in self._left_open][:n]
+        with self._all_or_nothing():
+            new = self.agent.ask(n - len(again))
+            if new:
+                self.journal.append(*(Event(Kind.ASKED, trial.number, trial.arm) for trial in new))
+        self._left_open -= {trial.number for trial in again}
+        return again + new
+
+    def tell(self, trial: Trial | int, reward: float) -> bool:
+        """Record what a trial gave; when this returns, the reward is safe. False if it was known already.
+
+        The reward that fills the plan makes an upload, and it is sent if the server can be reached; if not,
+        the next `ask`, `tell` or `sync` sends it.
+        """
+        with self._lock:
+            number = _number(trial)
+            reward = self.problem.check_reward(reward)
+            if number not in self.agent.open:
+                return self._already_told(trial, reward)
+            arm = self.problem.arms[self.agent.open[number]]
+            self._check_arm(trial, arm)
+            with self._all_or_nothing():
+                events = [Event(Kind.TOLD, number, arm, reward)]
+                if self.agent.tell(number, reward) is not None:
+                    events.append(upload_event(self.agent))
+                self.journal.append(*events)
+            self._try_to_send()
+            return True
+
+    def _already_told(self, trial: Trial | int, reward: float) -> bool:
+        number = _number(trial)
+        told = self.journal.told(number)
+        if told is not None:
+            arm, known = told
+            self._check_arm(trial, arm)
+            if known == reward:
+                return False
+            raise UserError(
+                f"trial {number} was told {known!r} and now {reward!r}; a told reward can't be changed."
+            )
+        if 0 < number < self.agent.next_number:
+            raise UserError(
+                f"trial {number} is not open any more: it was given back, or its batch was sent without it."
+            )
+        raise UserError(f"trial {number} was never handed out.")
+
+    @staticmethod
+    def _check_arm(trial: Trial | int, arm: str) -> None:
+        if isinstance(trial, Trial) and trial.arm != arm:
+            raise UserError(f"trial {trial.number} is for arm {arm!r}, not for {trial.arm!r}.")
+
+    def give_back(self, trial: Trial | int) -> None:
+        """The experiment failed or can't be done: another `ask` hands out its place, as a new trial.
+
+        This is harmless when the reason has nothing to do with the reward that was seen or expected.
+        """
+        with self._lock, self._all_or_nothing():
+            self.agent.give_back(_number(trial))
+            self.journal.append(Event(Kind.GIVEN_BACK, _number(trial)))
+
+    def leave(self, wait: float | None = 0.0) -> bool:
+        """Send what there is so far, although the plan is not full. False if there is nothing to send.
+
+        If the server can't be reached within `wait` seconds this raises, and the next `ask` or `sync` sends it.
+        This is harmless when the reason has nothing to do with the rewards that were not sent yet: the shift is
+        over, the material is used up, the site closes. It is not harmless to leave because they look good or
+        bad. Trials still open are dropped: they can't be told any more. The site may go on with `ask` later.
+        """
+        with self._lock, self._all_or_nothing():
+            if self.agent.close_batch() is not None:
+                self.journal.append(upload_event(self.agent))
+        if self.agent.upload is None:
+            return False
+        self.sync(wait)
+        return True
+
+    def sync(self, wait: float | None = 0.0) -> None:
+        """Send what is complete and fetch what is new; a `ServiceError` if the server can't be reached.
+
+        It tries once, or for `wait` seconds, or, with None, until it succeeds.
+        """
+        self._persist(self._exchange, wait)
+
+    def status(self) -> dict[str, Any]:
+        """Where this site stands, from its journal alone, in plain values."""
+        with self._lock:
+            agent, identity = self.agent, self.journal.identity
+            assert identity is not None
+            return {
+                "study": identity.study,
+                "agent": identity.agent,
+                "finished": agent.finished,
+                "verdict": None if agent.verdict is None else verdict_to_json(agent.verdict),
+                "uploads": agent.sequence,
+                "unsent": int(agent.upload is not None),
+                "plan": agent.plan.size,
+                "to_hand_out": len(agent.to_hand_out),
+                "told": agent.local.samples,
+                "open": [{"trial": trial.number, "arm": trial.arm} for trial in self.open],
+                "waiting_for": self.waiting_for,
+            }
+
+    def study(self) -> dict[str, Any]:
+        """Where the whole study stands, from the server."""
+        return self.connection.call("GET", f"/v1/studies/{self._name()}/status")
+
+    def close(self) -> None:
+        """Let another process use the journal. Nothing is sent."""
+        self.connection.close()
+        self.journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """What the agent does here is in the journal at the end; if that fails, the agent has not done it."""
+        try:
+            yield
+        except BaseException:
+            self._agent = None
+            raise
+
+    def _persist(self, attempt: Callable[[], T], wait: float | None) -> T:
+        def locked() -> T:
+            with self._lock, self._noting():
+                return attempt()
+
+        return self.patience.persist(locked, wait)
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Keep in `waiting_for` what was in the way."""
+        try:
+            yield
+            self.waiting_for = ""
+        except (ServiceError, UserError) as error:
+            self.waiting_for = str(error)
+            raise
+
+    def _try_to_send(self) -> None:
+        """A told reward is safe whatever the server says, so nothing is raised here; `ask` and `sync` do."""
+        if self.agent.upload is None:
+            return
+        try:
+            with self._noting():
+                self._exchange()
+        except JournalError:
+            raise
+        except (ServiceError, UserError) as error:
+            log.warning("the upload is kept and will be sent again: %s", error)
+
+    def _exchange(self) -> None:
+        """Compare journal and server, once a process; then send an upload, or look whether there is news."""
+        if not self._met or self.agent.upload is None:
+            self._meet()
+        if self.agent.upload is not None:
+            answer = self.connection.call("POST", f"/v1/studies/{self._name()}/uploads", self.journal.unsent())
+            self._receive(self._reply(answer, self.problem))
+
+    def _name(self) -> str:
+        if self.journal.identity is not None:
+            return self.journal.identity.study
+        if self._study is None:
+            studies = self.connection.call("GET", "/v1/studies").get("studies", [])
+            names = [str(study.get("study")) for study in studies]
+            if len(names) != 1:
+                raise UserError(f"study is not given, and the token is for {len(names)} studies; name one.")
+            self._study = names[0]
+        return self._study
+
+    def _meet(self) -> None:
+        """Join, which is how a restarted agent asks again; what the journal and the server know must agree."""
+        answer = self.connection.call("POST", f"/v1/studies/{self._name()}/join", {})
+        theirs = identity_of(answer)
+        check_identity(self.journal, theirs)
+        check_sequence(self.journal, self.agent if self.joined else None, answer["sequence"])
+        if self.joined:
+            reply = self._reply(answer, self.problem)
+            if isinstance(reply, Stop) and self.agent.upload is None and not self.finished:
+                self._receive(reply)
+        else:
+            agent = Agent(theirs.build(), theirs.agent)
+            reply = self._reply(answer, agent.method.problem)
+            agent.receive(reply)
+            self.journal.append(reply_event(agent, reply), joined=theirs)
+            self._agent = agent
+        self._met = True
+
+    def _reply(self, answer: dict[str, Any], problem: Problem) -> Download | Stop:
+        try:
+            return reply_from_json(answer.get("reply"), problem)
+        except UserError as error:
+            raise ServiceError(f"{self.connection.url} sent an answer that can't be used: {error}") from None
+
+    def _receive(self, reply: Download | Stop) -> None:
+        with self._all_or_nothing():
+            self.agent.receive(reply)
+            self.journal.append(reply_event(self.agent, reply))
+
+
+def _number(trial: Trial | int) -> int:
+    return index(trial.number if isinstance(trial, Trial) else trial)

@@ -1,0 +1,159 @@
+"""Trials as a table that people fill in: written once, and read with the habits of spreadsheets in mind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bestarm.errors import UserError
+from bestarm.problem import Problem
+from bestarm.protocol.messages import Trial
+
+NEEDED = ("trial", "arm", "reward")
+NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
+TRIAL = re.compile(r"(\d{1,18})([.,]0*)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A filled line of a worksheet: a trial and its reward, or a sentence that says why it can't be used."""
+
+    line: int
+    trial: int = 0
+    arm: str = ""
+    reward: float = 0.0
+    refusal: str = ""
+
+
+def check_new(path: str | os.PathLike[str]) -> None:
+    """A worksheet may hold a day's measurements, so a file that is there is never written over."""
+    if Path(path).exists():
+        raise UserError(f"{path}: the file exists already; name another one, or move it away.")
+    if not Path(path).absolute().parent.is_dir():
+        raise UserError(f"{path}: the folder does not exist.")
+
+
+def write(path: str | os.PathLike[str], trials: Sequence[Trial], problem: Problem) -> None:
+    """Write a table of trials, with the arms' features if there are any, and empty columns to fill in."""
+    position = {arm: k for k, arm in enumerate(problem.arms)}
+    check_new(path)
+    try:
+        with Path(path).open("x", encoding="utf-8", newline="") as file:
+            table = csv.writer(file, lineterminator="\n")
+            features = [f"x{k}" for k in range(1, problem.dimension + 1)]
+            table.writerow(["trial", "arm", *features, "reward", "note"])
+            for trial in trials:
+                values = [] if problem.features is None else problem.features[position[trial.arm]].tolist()
+                table.writerow([trial.number, trial.arm, *values, "", ""])
+    except OSError as error:
+        raise UserError(f"{path}: it can't be written: {error.strerror}.") from None
+
+
+def number(text: str, decimal_comma: bool = False) -> float:
+    """A number with a decimal point or a decimal comma; what can be read in two ways is refused.
+
+    With `decimal_comma`, other numbers of the same table have one, and a point may group thousands.
+
+    >>> number("0,73"), number(" -1.5e3 ")
+    (0.73, -1500.0)
+    >>> number("1,234")
+    Traceback (most recent call last):
+    bestarm.errors.UserError: reward is '1,234', which may be 1.234 or 1234; write 1.2340 or 1234.
+    """
+    plain = text.strip().replace("\N{MINUS SIGN}", "-")
+    if not NUMBER.fullmatch(plain):
+        raise UserError(f"reward is {text.strip()!r}; it must be a number such as 0.73.")
+    point = plain.replace(",", ".")
+    if GROUPED.fullmatch(plain) and ("," in plain or decimal_comma):
+        grouped = point.replace(".", "")
+        raise UserError(
+            f"reward is {text.strip()!r}, which may be {point} or {grouped}; write {point}0 or {grouped}."
+        )
+    return float(point)
+
+
+def read(path: str | os.PathLike[str]) -> list[Row]:
+    """The filled lines of a worksheet; lines without a reward are passed over.
+
+    It may have a byte order mark, semicolons or tabs for commas, decimal commas, Windows line ends, blank
+    lines, more columns, and spaces around the cells. A line that can't be read for sure is refused.
+    """
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UserError(f"{path}: it can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: it is not UTF-8 text; save it as CSV UTF-8.") from None
+    try:
+        for separator in ",;\t":
+            _, header = next(_records(text, separator), (1, []))
+            names = [name.casefold() for name in header]
+            if all(names.count(name) == 1 for name in NEEDED):
+                return _rows(text, separator, names)
+    except csv.Error as error:
+        raise UserError(f"{path}: it is not a table in CSV: {error}.") from None
+    raise UserError(f"{path}: the first line must name the columns {', '.join(NEEDED)}, each once.")
+
+
+def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines that are not blank, with the number on which each starts."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    start = 1
+    for record in reader:
+        cells = [cell.strip() for cell in record]
+        if any(cells):
+            yield start, cells
+        start = reader.line_num + 1
+
+
+def _rows(text: str, separator: str, header: list[str]) -> list[Row]:
+    places = [header.index(name) for name in NEEDED]
+    lines = list(_records(text, separator))[1:]
+    cells = [[record[place] if place < len(record) else "" for place in places] for _, record in lines]
+    decimal_comma = any("," in reward for _, _, reward in cells)
+    rows = []
+    for (line, record), (trial, arm, reward) in zip(lines, cells, strict=True):
+        try:
+            _check_cells(record, header, separator)
+            if not reward:
+                continue
+            match = TRIAL.fullmatch(trial)
+            if match is None:
+                raise UserError(f"trial is {trial!r}; it must be the whole number that was handed out.")
+            rows.append(Row(line, int(match[1]), arm, number(reward, decimal_comma)))
+        except UserError as error:
+            rows.append(Row(line, refusal=str(error)))
+    return _refuse_contradictions(rows)
+
+
+def _check_cells(record: list[str], header: list[str], separator: str) -> None:
+    """Refuse a line whose cells may have moved: between commas, `0,73` would read as 0 and a note."""
+    if any(record[len(header) :]):
+        raise UserError(f"it has {len(record)} cells, and the first line names {len(header)} columns.")
+    place = header.index("reward")
+    reward, after = record[place], record[place + 1] if place + 1 < len(record) else ""
+    moved = len(record) > len(header) or header[place + 1 : place + 2] == ["note"]
+    if separator == "," and moved and after.isdecimal() and "." not in reward:
+        raise UserError(
+            f"{reward},{after} may be one number or two cells; write {reward}.{after} if it is one."
+        )
+
+
+def _refuse_contradictions(rows: list[Row]) -> list[Row]:
+    rewards = defaultdict(set)
+    for row in rows:
+        if not row.refusal:
+            rewards[row.trial].add(row.reward)
+    return [
+        Row(row.line, refusal=f"trial {row.trial} is in this table with different rewards.")
+        if len(rewards[row.trial]) > 1
+        else row
+        for row in rows
+    ]
