@@ -107,7 +107,7 @@ def save(figure: Any, path: str | os.PathLike[str]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def new_figure(columns: int, rows: int = 1, width: float = 9.0, height: float = 3.8) -> tuple[Any, Any]:
+def new_figure(columns: int, rows: int = 1, width: float = 9.0, height: float = 4.0) -> tuple[Any, Any]:
     """A figure and its axes; it belongs to no window, so it needs no screen and nobody has to close it."""
     from matplotlib.figure import Figure
 
@@ -147,7 +147,8 @@ def _distribution(axes: Any, each: Counts, colour: str, bounds: Sequence[tuple[s
         axes.axvline(low, color=colour, linewidth=4, label=f"every run {low:,.0f}")
         axes.set_yticks([])
         if not bounds:
-            axes.set_xlim(0 if low else -1, 2 * high or 1)
+            axes.set_xlim(low - 1, low + 1)
+            axes.set_xticks([low])
     else:
         edges = (np.geomspace if axes.get_xscale() == "log" else np.linspace)(low, high, 25)
         axes.hist(each, bins=edges, color=colour, alpha=0.75)
@@ -155,7 +156,7 @@ def _distribution(axes: Any, each: Counts, colour: str, bounds: Sequence[tuple[s
     for label, at, dash in bounds:
         axes.axvline(at, color=BOUND_COLOUR, linestyle=dash, label=f"{label} {at:,.0f}")
     plain_numbers(axes.xaxis)
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=3, columnspacing=1.2, handlelength=1.6)
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2, columnspacing=1.2, handlelength=1.6)
 
 
 def plot_compare(results: Sequence[Result], labels: Sequence[str] | None = None) -> Any:

@@ -75,7 +75,7 @@ def make_table(*columns: str, title: str | None = None) -> Table:
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     table.show_edge = False
     for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", no_wrap=True)
+        table.add_column(column, justify="right" if place else "left", no_wrap=place > 0, overflow="fold")
     return table
 
 

@@ -11,6 +11,7 @@ import typer
 from bestarm.cli.options import Task
 from bestarm.cli.output import say
 from bestarm.cli.progress import Progress, saying_after_a_while, saying_when_compiling
+from bestarm.errors import UserError
 from bestarm.methods import Kind, Method
 from bestarm.problem import Problem
 from bestarm.simulation.api import simulate
@@ -22,8 +23,8 @@ def run(task: Task, methods: Sequence[tuple[str, Method]]) -> list[Result]:
     """One result for each method, with the same seeds."""
     options = task.options
     warn_of_ties(task.problem)
-    with Progress(options.runs * len(methods)) as progress:
-        results = []
+    results = []
+    with saying_when_compiling(task.engine), Progress(options.runs * len(methods)) as progress:
         for label, method in methods:
             progress.label = label
             results.append(run_one(task, method, len(methods) > 1, progress))
@@ -50,18 +51,17 @@ def run_one(task: Task, method: Method, comparing: bool, progress: Progress) -> 
         schedule=schedule,
         max_samples=options.max_samples,
     )
-    with saying_when_compiling(engine):
-        if options.jobs == 1 and options.cluster is None:
-            return work(runs=options.runs, progress=progress)
-        if engine != "rounds" and options.cluster is None:
-            work(runs=1)  # compiled once, here, and not in every process
-        try:
-            return work(runs=options.runs, progress=progress, jobs=options.jobs, cluster=options.cluster)
-        except (OSError, ValueError) as error:
-            if options.cluster is None:
-                raise
-            say(f"the cluster at {options.cluster} can't be used: {error}.")
-            raise typer.Exit(1) from None
+    if options.jobs == 1 and options.cluster is None:
+        return work(runs=options.runs, progress=progress)
+    if engine != "rounds" and options.cluster is None:
+        work(runs=1)  # compiled once, here, and not in every process
+    try:
+        return work(runs=options.runs, progress=progress, jobs=options.jobs, cluster=options.cluster)
+    except (OSError, ValueError) as error:
+        if options.cluster is None or isinstance(error, UserError):
+            raise
+        say(f"the cluster at {options.cluster} can't be used: {error}.")
+        raise typer.Exit(1) from None
 
 
 def warn_of_ties(problem: Problem) -> None:

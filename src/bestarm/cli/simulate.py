@@ -36,6 +36,8 @@ The answer is within epsilon of the best arm with probability at least 1 − del
 every agent; one communication is one upload or one download; switches is how often an agent's arm changes.
 """
 
+MANY = 12  # arms; of more, those that were never returned share a line
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
@@ -110,6 +112,11 @@ def theory_sentence(result: Result) -> str:
 def answers(result: Result) -> Table:
     """How often each arm was returned."""
     table = make_table("arm", "true mean", "returned")
-    for (arm, returned), mean in zip(result.arms.items(), result.means.tolist(), strict=True):
+    rows = list(zip(result.arms.items(), result.means.tolist(), strict=True))
+    best = result.means.max()
+    shown = [row for row in rows if len(rows) <= MANY or row[0][1] or row[1] == best]
+    for (arm, returned), mean in shown:
         table.add_row(arm, f"{mean:.4g}", f"{returned:,}")
+    if len(shown) < len(rows):
+        table.add_row(f"{len(rows) - len(shown)} others", "", "0")
     return table
