@@ -74,26 +74,31 @@ class Agent:
 
     def tell(self, trial: Trial | int, reward: float) -> Upload | None:
         """Record what a trial gave. Returns the upload when this fills the plan."""
-        arm = self._take("tell", trial, check=reward)
+        number = self._number("tell", trial)
+        checked = self.method.problem.check_reward(reward)
+        arm = self.open.pop(number)
         self._pulls[arm] += 1
-        self._sums[arm] += reward
+        self._sums[arm] += checked
         self._told += 1
         return self.close_batch() if self._told == self.plan.size else None
 
     def give_back(self, trial: Trial | int) -> None:
         """The experiment failed or can't be done: its place in the plan is handed out again, as a new trial."""
-        self.to_hand_out.append(self._take("give back", trial))
+        self.to_hand_out.append(self.open.pop(self._number("give back", trial)))
 
-    def _take(self, verb: str, trial: Trial | int, check: float | None = None) -> int:
+    def _number(self, verb: str, trial: Trial | int) -> int:
+        """The number of an open trial, or a sentence that says why it is none."""
         number = trial.number if isinstance(trial, Trial) else trial
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise ProtocolError(
+                f"{verb}: {number!r} is not a trial; give a trial that ask returned, or its number."
+            )
         if number not in self.open:
             known = (
                 "was told or given back already" if 0 < number < self.next_number else "was never handed out"
             )
             raise ProtocolError(f"{verb}: trial {number} {known}; open trials: {sorted(self.open) or 'none'}.")
-        if check is not None:
-            self.method.problem.check_reward(check)
-        return self.open.pop(number)
+        return number
 
     def close_batch(self) -> Upload | None:
         """An upload of what was told so far, full or not; None if that is nothing.
