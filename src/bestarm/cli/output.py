@@ -17,7 +17,7 @@ from rich.table import Table
 from bestarm.errors import ProblemWarning
 from bestarm.simulation.result import Result
 
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+errors = Console(stderr=True, highlight=False)
 
 
 class Format(StrEnum):
@@ -29,7 +29,7 @@ class Format(StrEnum):
 
 def say(sentence: str) -> None:
     """One line on stderr, in bestarm's name."""
-    errors.print(f"bestarm: {' '.join(sentence.splitlines())}", markup=False)
+    errors.print(f"bestarm: {' '.join(sentence.splitlines())}", markup=False, soft_wrap=not errors.is_terminal)
 
 
 def show_warnings_as_lines() -> None:
@@ -65,7 +65,7 @@ def print_table(*parts: Table | str) -> None:
         console = Console(highlight=False, width=max(console.width, 100))
     for part in parts:
         if isinstance(part, str):
-            console.print(part, soft_wrap=True, markup=False)
+            console.print(part, soft_wrap=not console.is_terminal, markup=False)
         else:
             console.print("", part, "", sep="\n")
 

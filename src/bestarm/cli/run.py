@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import typer
 
 from bestarm.cli.options import Task
 from bestarm.cli.output import say
 from bestarm.cli.progress import Progress, saying_after_a_while, saying_when_compiling
-from bestarm.errors import UserError
 from bestarm.methods import Kind, Method
 from bestarm.problem import Problem
 from bestarm.simulation.api import simulate
@@ -55,13 +53,7 @@ def run_one(task: Task, method: Method, comparing: bool, progress: Progress) -> 
         return work(runs=options.runs, progress=progress)
     if engine != "rounds" and options.cluster is None:
         work(runs=1)  # compiled once, here, and not in every process
-    try:
-        return work(runs=options.runs, progress=progress, jobs=options.jobs, cluster=options.cluster)
-    except (OSError, ValueError) as error:
-        if options.cluster is None or isinstance(error, UserError):
-            raise
-        say(f"the cluster at {options.cluster} can't be used: {error}.")
-        raise typer.Exit(1) from None
+    return work(runs=options.runs, progress=progress, jobs=options.jobs, cluster=options.cluster)
 
 
 def warn_of_ties(problem: Problem) -> None:
