@@ -89,7 +89,7 @@ class Agent:
     def _number(self, verb: str, trial: Trial | int) -> int:
         """The number of an open trial, or a sentence that says why it is none."""
         number = trial.number if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(number, int):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
             raise ProtocolError(
                 f"{verb}: {number!r} is not a trial; give a trial that ask returned, or its number."
             )
@@ -98,7 +98,7 @@ class Agent:
                 "was told or given back already" if 0 < number < self.next_number else "was never handed out"
             )
             raise ProtocolError(f"{verb}: trial {number} {known}; open trials: {sorted(self.open) or 'none'}.")
-        return number
+        return int(number)
 
     def close_batch(self) -> Upload | None:
         """An upload of what was told so far, full or not; None if that is nothing.
