@@ -53,6 +53,15 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
+class Site:
+    """What one agent has sent, and when it last did."""
+
+    uploads: int = 0
+    samples: int = 0
+    last_upload: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A study as of one commit. `entries` and `log` may have grown since: only the first `uploads` count."""
 
@@ -64,6 +73,7 @@ class Snapshot:
     total: Tally
     verdict: Verdict
     stopped_at: int | None
+    sites: dict[str, Site]
     joined: dict[str, str]
 
     @property
@@ -86,6 +96,7 @@ class Ledger:
         self.server = Server(study.method)
         self.entries: list[Entry] = []
         self.sequences: dict[str, int] = {}
+        self.sites: dict[str, Site] = {}
         self.stopped_at: int | None = None
         self._positions: dict[tuple[str, int], int] = {}
 
@@ -136,6 +147,9 @@ class Ledger:
         self.entries.append(entry)
         self.sequences[upload.agent] = upload.sequence
         self._positions[upload.agent, upload.sequence] = position
+        site = self.sites.get(upload.agent, Site())
+        sent = site.samples + upload.tally.samples
+        self.sites[upload.agent] = Site(site.uploads + 1, sent, received_at)
         return reply
 
     def _reply_at(self, position: int) -> Download | Stop:
@@ -161,5 +175,6 @@ class Ledger:
             total=self.server.total,
             verdict=self.server.verdict,
             stopped_at=self.stopped_at,
+            sites=dict(self.sites),
             joined=joined,
         )

@@ -68,6 +68,10 @@ class Storage:
         """How many verbs wait for the next transaction."""
         return self._writer.waiting
 
+    def report(self, what: str, error: Exception) -> None:
+        """Write down a failure of the storage."""
+        log.error("%s: %s", what, _first_line(error))
+
     # Studies
 
     def create(self, method: Method) -> Future[Snapshot]:
@@ -96,6 +100,10 @@ class Storage:
             if found is not None:
                 found = self._studies.setdefault(name, found)
         return found
+
+    def known(self, name: str) -> Study | None:
+        """The same, if this process has read it before; never asks the database."""
+        return self._studies.get(name)
 
     def names(self) -> list[str]:
         """The names of all studies, in the order in which they were made."""
@@ -289,7 +297,7 @@ class Storage:
                 task.future.set_exception(refused)
 
     def _fail(self, tasks: list[Task], error: Exception) -> None:
-        log.error("the storage failed: %s", _first_line(error))
+        self.report("the storage failed", error)
         for task in tasks:
             sentence = "the storage can't be reached; nothing is known to have changed, so send it again later."
             task.future.set_exception(Refused(sentence, "storage", 503))

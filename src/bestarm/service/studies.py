@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,13 @@ from bestarm.service.names import check_name
 MOST_AGENTS = 1_000_000
 MOST_DESIGNS = 20_000_000  # entries of FALinPE's table of designs, 16 bytes each
 RESERVED = {"name", "problem", "agents"}
+_one_at_a_time = threading.Lock()
 
 
-def check_method(problem: Problem, name: object, agents: object, parameters: object, most_arms: int) -> Method:
-    """The method of a new study; a sentence if it can't be served."""
+def check_method(body: dict[str, Any], most_arms: int) -> Method:
+    """The method of a new study, from a decoded body; a sentence if it can't be served."""
+    problem = read_problem(body["problem"])
+    name, agents, parameters = body.get("method", "sharp"), body["agents"], body.get("parameters", {})
     check_name("the problem's name, which is the study's too,", problem.name)
     if len(problem.arms) > most_arms:
         raise UserError(f"problem: it has {problem.K} arms; this server takes at most {most_arms}.")
@@ -65,17 +70,22 @@ def _check_designs(problem: Problem) -> None:
 
 def build(problem: Problem, name: str, agents: int, parameters: dict[str, Parameter]) -> Method:
     """The method, without its warnings: what they say is part of the promise (`promise.py`)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ProblemWarning)
+    with _quiet():
         return method(name, problem, agents, **parameters)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    with _one_at_a_time, warnings.catch_warnings():  # Python keeps one list of filters for all threads
+        warnings.simplefilter("ignore", ProblemWarning)
+        yield
 
 
 def read_problem(value: object) -> Problem:
     """A problem from decoded JSON."""
     if not isinstance(value, dict):
         raise UserError(f"problem is {value!r}; it must be an object, as Problem.to_dict makes it.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ProblemWarning)
+    with _quiet():
         return Problem.from_dict(value)
 
 

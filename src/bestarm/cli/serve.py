@@ -1,0 +1,90 @@
+"""`bestarm serve`: the server that sites talk to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bestarm.cli.output import say
+from bestarm.errors import UserError
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+EXAMPLES = """\b
+Examples:
+  bestarm serve
+  bestarm serve --storage sqlite:////var/lib/bestarm/bestarm.db --admin-token-file /etc/bestarm/admin-token
+  bestarm serve --storage postgresql+psycopg://bestarm@localhost/bestarm --port 8001
+  bestarm serve --host 0.0.0.0 --ssl-certfile cert.pem --ssl-keyfile key.pem
+
+It prints `listening on URL` once it takes connections and, the first time that a storage is opened, the
+administrator's token. SIGTERM and SIGINT stop it in good order.
+"""
+
+
+@app.command(epilog=EXAMPLES)
+def serve(
+    storage: Annotated[
+        str, typer.Option(help="Where studies are kept: sqlite:///FILE or postgresql+psycopg://…")
+    ] = "sqlite:///bestarm.db",
+    host: Annotated[
+        str | None, typer.Option(help="The address to listen on.  [default: 127.0.0.1, this machine only]")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
+    admin_token_file: Annotated[
+        Path | None, typer.Option(help="Where the administrator's token is, or is written if there is none.")
+    ] = None,
+    ssl_certfile: Annotated[Path | None, typer.Option(help="A certificate, for https.")] = None,
+    ssl_keyfile: Annotated[Path | None, typer.Option(help="Its key.")] = None,
+    forwarded_allow_ips: Annotated[
+        str | None, typer.Option(help="Proxies whose X-Forwarded headers are believed, separated by commas.")
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(min=0.0, help="Calls a second that a token may make; 0 is no limit.")
+    ] = 100.0,
+    max_body: Annotated[
+        int, typer.Option(min=1000, help="The longest body that is read, in bytes.")
+    ] = 1_000_000,
+    max_arms: Annotated[int, typer.Option(min=2, help="The most arms that a study may have.")] = 10_000,
+    stale_after: Annotated[
+        float, typer.Option(min=1.0, help="Seconds of silence after which a site is shown as stale.")
+    ] = 86_400.0,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Write a line for every request.")] = False,
+) -> None:
+    """Run the server that sites talk to."""
+    try:
+        from bestarm.service.admin import admit
+        from bestarm.service.app import create_app
+        from bestarm.service.listener import is_loopback, listen
+        from bestarm.service.service import Limits
+        from bestarm.service.storage import Storage
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"{error.name} is not installed; install the server with pip install 'bestarm[server]'."
+        ) from None
+    address = host or "127.0.0.1"
+    if (ssl_certfile is None) != (ssl_keyfile is None):
+        raise UserError("--ssl-certfile and --ssl-keyfile belong together; give both or neither.")
+    if not is_loopback(address) and ssl_certfile is None:
+        say("warning: tokens travel in the clear; give --ssl-certfile, or listen behind a proxy that has TLS.")
+    limits = Limits(body=max_body, arms=max_arms, rate=rate, burst=2 * rate, stale_after=stale_after)
+    opened = Storage(storage)
+    try:
+        secret = admit(opened, admin_token_file)
+        if secret is not None:
+            print(f"admin token: {secret}", flush=True)
+        opened.load()
+        listen(
+            create_app(opened, limits),
+            address,
+            port,
+            listening=lambda url: print(f"listening on {url}", flush=True),
+            certificate=ssl_certfile,
+            key=ssl_keyfile,
+            proxies=forwarded_allow_ips,
+            access_log=access_log,
+        )
+    finally:
+        opened.close()

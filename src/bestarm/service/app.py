@@ -1,0 +1,136 @@
+"""The HTTP application: routes, refusals as JSON, and the dashboard's files."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bestarm import __version__
+from bestarm.errors import Refused, ServiceError, UserError
+from bestarm.service import route_sites, route_studies, route_tokens, route_watch, shapes
+from bestarm.service.auth import TooFast
+from bestarm.service.bodies import answer
+from bestarm.service.counters import Counters
+from bestarm.service.describe import answers, describe
+from bestarm.service.service import Limits, Service
+from bestarm.service.storage import Storage
+
+DASHBOARD = Path(__file__).parent / "dashboard"
+log = logging.getLogger("bestarm.service")
+
+
+def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
+    """The application around a storage, which stays the caller's to close."""
+    service = Service(storage, limits)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.hub.open()
+        polling = asyncio.create_task(service.poll())
+        yield
+        service.hub.close()
+        polling.cancel()
+        with suppress(asyncio.CancelledError):
+            await polling
+
+    app = FastAPI(
+        title="bestarm",
+        version=__version__,
+        description="Several sites find the best of K options together, at their own pace, with a guarantee.",
+        lifespan=lifespan,
+        openapi_url=None,  # it is served below, to those with a token; the pages around it load from elsewhere
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    _refuse_in_json(app)
+
+    @app.get("/healthz", summary="Whether the server answers", responses={200: {"model": shapes.Health}})
+    async def healthz() -> Response:
+        return answer({"status": "ok", "version": __version__})
+
+    @app.get("/openapi.json", summary="This description", responses=answers(None, 200, 401, 429))
+    async def openapi(request: Request) -> Response:
+        await service.access.who(request)
+        return answer(app.openapi())
+
+    for part in (route_studies, route_tokens, route_sites, route_watch):
+        app.include_router(part.router(service))
+    description = describe(app)
+    app.openapi = lambda: description  # type: ignore[method-assign]
+    if (DASHBOARD / "index.html").is_file():
+        app.mount("/", StaticFiles(directory=DASHBOARD, html=True))
+    app.add_middleware(Count, counters=storage.counters)
+    return app
+
+
+class Count:
+    """Counts every answer by route and status."""
+
+    def __init__(self, app: ASGIApp, counters: Counters) -> None:
+        self.app = app
+        self.counters = counters
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", "other")
+                self.counters.requests[route, message["status"]] += 1
+            await send(message)
+
+        await self.app(scope, receive, counted)
+
+
+def _refuse_in_json(app: FastAPI) -> None:
+    """Every refusal is one sentence and one word, whoever noticed."""
+
+    @app.exception_handler(Refused)
+    async def refused(_: Request, error: Refused) -> Response:
+        headers = {}
+        if error.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        if isinstance(error, TooFast):
+            headers["Retry-After"] = str(error.seconds)
+        return answer({"error": str(error), "code": error.code}, error.status, headers)
+
+    @app.exception_handler(UserError)
+    async def mistaken(_: Request, error: UserError) -> Response:
+        return answer({"error": str(error), "code": "refused"}, 422)
+
+    @app.exception_handler(RequestValidationError)
+    async def unreadable(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return answer({"error": f"{where}: {first['msg']}.", "code": "refused"}, 422)
+
+    @app.exception_handler(ServiceError)
+    async def damaged(_: Request, error: ServiceError) -> Response:
+        log.error("%s", error)
+        return answer({"error": str(error), "code": "damaged"}, 503)
+
+    @app.exception_handler(HTTPException)
+    async def elsewhere(request: Request, error: HTTPException) -> Response:
+        words = {404: ("there is nothing at this address.", "unknown-address")}
+        words[405] = (f"{request.method} is not possible at this address.", "method")
+        sentence, code = words.get(error.status_code, (f"{error.detail}.", "http"))
+        return answer({"error": sentence, "code": code}, error.status_code, dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> Response:
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return answer({"error": "the server made a mistake; its log says which.", "code": "failed"}, 500)

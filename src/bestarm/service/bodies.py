@@ -1,0 +1,99 @@
+"""Bodies in and out: JSON, UTF-8, whole numbers and floats that come back bit for bit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, NoReturn
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from bestarm.errors import Refused
+
+PATIENCE = 30.0  # seconds that a body may take to arrive
+LONGEST_WHOLE = 19  # digits, which is what 64 bits hold
+
+
+def answer(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """An answer in JSON; numbers that JSON does not have are a mistake of ours and fail here."""
+    text = json.dumps(body, allow_nan=False, separators=(",", ":"))
+    return Response(text, status, headers, "application/json")
+
+
+async def read_object(request: Request, most_bytes: int, *, may_be_empty: bool = False) -> dict[str, Any]:
+    """The JSON object in a request's body."""
+    raw = await read(request, most_bytes)
+    if may_be_empty and not raw.strip():
+        return {}
+    value = parse(raw)
+    if not isinstance(value, dict):
+        raise Refused("body: it must be a JSON object.", "not-json", 400)
+    return value
+
+
+async def read(request: Request, most_bytes: int) -> bytes:
+    """The body, unless it is too long or too slow."""
+    raw = bytearray()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async for chunk in request.stream():
+                raw += chunk
+                if len(raw) > most_bytes:
+                    raise Refused(f"body: it is longer than {most_bytes} bytes.", "too-large", 413)
+    except TimeoutError:
+        raise Refused("body: it took too long to arrive.", "too-slow", 408) from None
+    except ClientDisconnect:
+        raise Refused("body: the connection ended before it was complete.", "cut-off", 400) from None
+    return bytes(raw)
+
+
+def parse(raw: bytes) -> Any:
+    """Strict JSON: UTF-8, no NaN, no name twice in an object, whole numbers of at most 19 digits.
+
+    >>> parse(b'{"A": [3, 0.1]}')
+    {'A': [3, 0.1]}
+    >>> parse(b'{"A": 1, "A": 2}')
+    Traceback (most recent call last):
+    bestarm.errors.Refused: body: it is not JSON that can be used: 'A' appears twice in one object.
+    """
+    try:
+        text = raw.decode("utf-8")
+        value = json.loads(text, parse_constant=_constant, parse_int=_whole, object_pairs_hook=_pairs)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")  # half a character, such as "\ud800"
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise Refused(f"body: it is not JSON that can be used: {reason}.", "not-json", 400) from None
+    return value
+
+
+def _constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a number in JSON")
+
+
+def _whole(digits: str) -> int:
+    if len(digits.lstrip("-")) > LONGEST_WHOLE:
+        raise ValueError(f"a whole number has more than {LONGEST_WHOLE} digits")
+    return int(digits)
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"{name[:40]!r} appears twice in one object")
+            seen.add(name)
+    return value
+
+
+def check_fields(body: dict[str, Any], needed: set[str], optional: set[str]) -> None:
+    """Refuse a body that lacks a field or has one that nobody reads."""
+    missing, unknown = needed - body.keys(), body.keys() - needed - optional
+    if missing:
+        raise Refused(f"body: it lacks {', '.join(sorted(missing))}.", "refused", 422)
+    if unknown:
+        known = ", ".join(sorted(needed | optional))
+        raise Refused(f"body: it has {sorted(unknown)[0][:40]!r}, which is not one of {known}.", "refused", 422)

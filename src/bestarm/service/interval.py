@@ -1,0 +1,75 @@
+"""How well each arm's mean is known: the method's own confidence, one arm at a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bestarm.core import confidence
+from bestarm.core.setting import Setting
+from bestarm.core.tally import Counts, Floats, Tally
+from bestarm.methods import Method
+
+
+class Estimate(NamedTuple):
+    """An arm's estimated mean, and the interval around it if there is one yet."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+def estimates(method: Method, tally: Tally) -> list[Estimate | None]:
+    """An estimate for every arm, None for one that nobody pulled.
+
+    All intervals hold at once, at every time, with probability at least 1 − δ. There are none until every arm
+    has been pulled.
+    """
+    if (tally.pulls == 0).any():
+        pairs = zip(tally.pulls.tolist(), tally.reward_sums.tolist(), strict=True)
+        return [Estimate(total / pulls, None, None) if pulls else None for pulls, total in pairs]
+    values = method.read(tally)[0].values
+    radii = radii_of(method, tally)
+    return [
+        Estimate(value, value - radius, value + radius)
+        for value, radius in zip(values.tolist(), radii.tolist(), strict=True)
+    ]
+
+
+def radii_of(method: Method, tally: Tally) -> Floats:
+    """The radius of every arm's own interval.
+
+    The rules give radii α(i,k) of gaps. An arm's own radius is its gap to an arm whose mean is known to be 0:
+    one with features 0 where there are features, one with infinitely many pulls where there are none. The pair
+    test of `sharp` has no such limit, and takes its mixture for one arm instead.
+    """
+    rule = method.rules.confidence
+    if rule is confidence.pairs:
+        return mixture_radii(tally.pulls, method.setting)
+    view, _ = method.read(tally)
+    setting = method.setting
+    still = view._replace(values=np.zeros(2))
+    radii = np.zeros(tally.pulls.size)
+    for k in range(tally.pulls.size):
+        if setting.features.shape[1]:
+            rows = np.stack([np.zeros_like(setting.features[k]), setting.features[k]])
+            reading = rule(tally.pulls, still, setting._replace(features=rows))
+        else:
+            reading = rule(np.array([np.inf, tally.pulls[k]]), still, setting)
+        radii[k] = reading.breaking_index
+    return radii
+
+
+def mixture_radii(pulls: Counts, setting: Setting) -> Floats:
+    """`σ √( 2 (T+ρ)/T² (log(K/δ) + ½ log(1 + T/ρ)) )`.
+
+    *Proof.* √(ρ/(T+ρ)) exp(Z²/(2σ²(T+ρ))) with Z = T(μ̂ − μ) is a non-negative supermartingale that starts at 1
+    (the mixture of `confidence.pairs`), so by Ville's inequality it ever reaches K/δ with probability at most
+    δ/K; a union over the K arms.
+    """
+    counts = pulls.astype(np.float64)
+    rho = setting.pseudo_count
+    threshold = np.log(setting.arms / setting.delta) + 0.5 * np.log1p(counts / rho)
+    radii: Floats = setting.sigma * np.sqrt(2.0 * (counts + rho) / (counts * counts) * threshold)
+    return radii

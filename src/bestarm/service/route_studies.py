@@ -1,0 +1,78 @@
+"""Make, list, show, close and reopen studies."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bestarm.service import shapes, studies
+from bestarm.service.bodies import answer, check_fields, read_object
+from bestarm.service.describe import StudyName, answers
+from bestarm.service.service import Service
+from bestarm.service.status import study_object, summary
+from bestarm.service.tokens import Role
+
+ANYONE = (Role.ADMIN, Role.AGENT, Role.VIEWER)
+
+
+def router(service: Service) -> APIRouter:
+    """The routes under /v1/studies that are about a study as a whole."""
+    routes = APIRouter(prefix="/v1", tags=["studies"])
+    storage, limits = service.storage, service.limits
+
+    @routes.post(
+        "/studies",
+        status_code=201,
+        summary="Make a study",
+        responses=answers(shapes.Study, 201, 400, 401, 403, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.NewStudy),
+    )
+    async def create(request: Request) -> Response:
+        await service.access.allow(request, (Role.ADMIN,))
+        body = await read_object(request, limits.body)
+        check_fields(body, {"problem", "agents"}, {"method", "parameters"})
+        method = await asyncio.to_thread(studies.check_method, body, limits.arms)
+        return answer(study_object(await asyncio.wrap_future(storage.create(method))), 201)
+
+    @routes.get(
+        "/studies", summary="The studies that you may see", responses=answers(shapes.Studies, 200, 401, 429)
+    )
+    async def every(request: Request) -> Response:
+        token = await service.access.who(request)
+        names = [token.study] if token.study is not None else await asyncio.to_thread(storage.names)
+        return answer({"studies": [summary(await service.look(name)) for name in names]})
+
+    @routes.get(
+        "/studies/{study}",
+        summary="Show a study",
+        responses=answers(shapes.Study, 200, 401, 403, 404, 429),
+    )
+    async def show(request: Request, study: StudyName) -> Response:
+        await service.access.allow(request, ANYONE, study)
+        return answer(study_object(await service.look(study)))
+
+    @routes.post(
+        "/studies/{study}/close",
+        summary="Take no more joins and uploads",
+        responses=answers(shapes.Study, 200, 401, 403, 404, 429),
+    )
+    async def close(request: Request, study: StudyName) -> Response:
+        return await set_closed(request, study, True)
+
+    @routes.post(
+        "/studies/{study}/reopen",
+        summary="Take joins and uploads again",
+        responses=answers(shapes.Study, 200, 401, 403, 404, 429),
+    )
+    async def reopen(request: Request, study: StudyName) -> Response:
+        return await set_closed(request, study, False)
+
+    async def set_closed(request: Request, name: str, closed: bool) -> Response:
+        await service.access.allow(request, (Role.ADMIN,))
+        found = await service.study(name)
+        return answer(study_object(await asyncio.wrap_future(storage.set_closed(found, closed))))
+
+    return routes
