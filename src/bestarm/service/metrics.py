@@ -28,7 +28,10 @@ def metrics(counters: Counters, waiting: int, snapshots: Iterable[Snapshot]) -> 
     lines += _family("uploads_total", "counter", "Uploads in a log.", {k: s.uploads for k, s in of.items()})
     lines += _family("samples_total", "counter", "Pulls in a log.", {k: s.total.samples for k, s in of.items()})
     lines += _family(
-        "communications_total", "counter", "Uploads and downloads.", {k: s.communications for k, s in of.items()}
+        "communications_total",
+        "counter",
+        "Uploads and downloads.",
+        {k: s.communications for k, s in of.items()},
     )
     lines += _family(
         "evidence",

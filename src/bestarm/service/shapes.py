@@ -230,6 +230,7 @@ class Export(Shape):
     parameters: dict[str, int | float | str]
     agents: int
     uploads: list[Logged]
+    verdicts: list[Verdict] = Field(description="After each upload.")
     verdict: Verdict
 
 

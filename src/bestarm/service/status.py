@@ -162,6 +162,7 @@ def export(snapshot: Snapshot) -> dict[str, Any]:
             }
             for entry, upload in _log(snapshot)
         ],
+        "verdicts": [verdict_to_json(entry.verdict) for entry in snapshot.entries[: snapshot.uploads]],
         "verdict": verdict_to_json(snapshot.verdict),
     }
 

@@ -1,0 +1,197 @@
+"""`bestarm study`: create, list, show, export, verify, close and reopen studies."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table
+from bestarm.client.connection import Connection, resolve
+from bestarm.errors import ServiceError, UserError
+from bestarm.methods import parse_parameters
+from bestarm.problem import Problem
+from bestarm.problem_file import naming, read_text
+
+app = typer.Typer(
+    rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Studies on a server."
+)
+
+Url = Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")]
+Token = Annotated[str | None, typer.Option(help="A token; or BESTARM_TOKEN, or token in bestarm.toml.")]
+Output = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The study.")]
+
+
+class ExportFormat(StrEnum):
+    """What an export is written as."""
+
+    json = "json"
+    csv = "csv"
+
+
+@app.command()
+def create(
+    problem: Annotated[
+        Path, typer.Argument(metavar="problem.toml", help="The problem; its name is the study's.")
+    ],
+    agents: Annotated[int, typer.Option(min=1, help="How many sites are expected.")],
+    method: Annotated[str, typer.Option(help="sharp, famabpe or falinpe.")] = "sharp",
+    set: Annotated[
+        list[str] | None, typer.Option(metavar="name=value", help="A parameter of the method; repeatable.")
+    ] = None,
+    url: Url = None,
+    token: Token = None,
+    output: Output = Format.table,
+) -> None:
+    """Create a study from a problem file, and say what it promises."""
+    body = {
+        "problem": Problem.load(problem).to_dict(),
+        "method": method,
+        "agents": agents,
+        "parameters": parse_parameters(set or []),
+    }
+    with Connection.to(resolve(url, token)) as connection:
+        made = connection.call("POST", "/v1/studies", body)
+    if output is Format.json:
+        print_json(made)
+        return
+    name = made["study"]
+    print_table(
+        f"Study {name} is open, with {made['method']} for {count(made['agents'], 'agent')}.",
+        "",
+        made["promise"],
+        "",
+        f"Next: bestarm token create --study {name} --agent SITE, once for each site.",
+    )
+
+
+@app.command("list")
+def every(url: Url = None, token: Token = None, output: Output = Format.table) -> None:
+    """List the studies that the token may see."""
+    with Connection.to(resolve(url, token)) as connection:
+        found = connection.call("GET", "/v1/studies")
+    if output is Format.json:
+        print_json(found)
+        return
+    table = make_table("study", "state", "method", "samples", "uploads", "evidence", "leader")
+    for study in found["studies"]:
+        verdict = study["verdict"]
+        table.add_row(
+            study["study"],
+            study["state"],
+            study["method"],
+            number(study["samples"]),
+            number(study["uploads"]),
+            percent(min(verdict["evidence"], 1.0)),
+            verdict["leader"] if study["uploads"] else "–",
+        )
+    print_table(table if found["studies"] else "There are no studies yet; `bestarm study create` makes one.")
+
+
+@app.command()
+def show(name: Name, url: Url = None, token: Token = None, output: Output = Format.table) -> None:
+    """Show where a study stands: its verdict, its arms, its sites."""
+    with Connection.to(resolve(url, token)) as connection:
+        found = connection.call("GET", f"/v1/studies/{quote(name, safe='')}/status")
+    if output is Format.json:
+        print_json(found)
+        return
+    arms = make_table("arm", "pulls", "mean", "low", "high")
+    for arm in sorted(found["arms"], key=lambda arm: -(arm["mean"] if arm["mean"] is not None else -1e308)):
+        arms.add_row(
+            arm["arm"], number(arm["pulls"]), *(_estimate(arm[key]) for key in ("mean", "low", "high"))
+        )
+    sites = make_table("site", "samples", "uploads", "last seen")
+    for site in found["sites"]:
+        seen = site["last_seen"] + (" (stale)" if site["stale"] else "")
+        sites.add_row(site["agent"], number(site["samples"]), number(site["uploads"]), seen)
+    print_table(_headline(found), "", found["promise"], arms, *([sites] if found["sites"] else []))
+
+
+def _headline(found: dict[str, Any]) -> str:
+    verdict = found["verdict"]
+    cost = f"{count(found['samples'], 'sample')}, {count(found['communications'], 'communication')}"
+    start = f"Study {found['study']} ({found['state']}, {found['method']}, {cost})"
+    if verdict["stopped"]:
+        return f"{start}: the answer is {verdict['arm']}."
+    if not found["uploads"]:
+        return f"{start}: nothing was uploaded yet."
+    rest = found["remaining"]
+    more = "" if rest is None else f"; about {number(rest['low'])} to {number(rest['high'])} samples to go"
+    return f"{start}: {verdict['leader']} leads, evidence {percent(min(verdict['evidence'], 1.0))}{more}."
+
+
+def _estimate(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+@app.command()
+def export(
+    name: Name,
+    out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,
+    url: Url = None,
+    token: Token = None,
+    output: Annotated[ExportFormat, typer.Option("--format", help="json can be verified.")] = ExportFormat.json,
+) -> None:
+    """Write a study's whole log: the problem, every upload, and the verdict."""
+    with Connection.to(resolve(url, token)) as connection:
+        text = connection.send("GET", f"/v1/studies/{quote(name, safe='')}/export?format={output}").text
+    if out is None:
+        print(text, end="" if text.endswith("\n") else "\n")
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{out}: it can't be written: {error.strerror}.") from None
+
+
+@app.command()
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="export.json", help="What `study export` wrote.")],
+    output: Output = Format.table,
+) -> None:
+    """Recompute every verdict of an export from its log, without a server; exit code 1 if one differs."""
+    from bestarm.protocol.messages import verdict_to_json
+    from bestarm.service.verify import verify as recompute
+
+    with naming(str(file)):
+        text = read_text(file)
+        try:
+            exported = json.loads(text)
+        except ValueError as error:
+            raise UserError(f"it is not JSON: {error}.") from None
+    try:
+        verdict = recompute(exported)
+    except ServiceError as error:
+        raise ServiceError(f"{file} does not hold: {error}") from None
+    if output is Format.json:
+        print_json({"verified": True, "uploads": len(exported["uploads"]), "verdict": verdict_to_json(verdict)})
+        return
+    answer = f"the answer is {verdict.arm}" if verdict.stopped else f"{verdict.leader} leads, not settled yet"
+    print_table(f"{file} holds: {count(len(exported['uploads']), 'upload')} replayed, {answer}.")
+
+
+@app.command()
+def close(name: Name, url: Url = None, token: Token = None, output: Output = Format.table) -> None:
+    """Take no more joins and uploads; the study stays readable."""
+    _set_state(name, "close", url, token, output)
+
+
+@app.command()
+def reopen(name: Name, url: Url = None, token: Token = None, output: Output = Format.table) -> None:
+    """Take joins and uploads again."""
+    _set_state(name, "reopen", url, token, output)
+
+
+def _set_state(name: str, verb: str, url: str | None, token: str | None, output: Format) -> None:
+    with Connection.to(resolve(url, token)) as connection:
+        found = connection.call("POST", f"/v1/studies/{quote(name, safe='')}/{verb}", {})
+    if output is Format.json:
+        print_json(found)
+    else:
+        print_table(f"Study {name} is {found['state']}.")

@@ -1,0 +1,93 @@
+"""`bestarm token`: create, list and revoke access tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from bestarm.cli.output import Format, make_table, print_json, print_table
+from bestarm.client.connection import Connection, resolve
+from bestarm.errors import UserError
+
+app = typer.Typer(
+    rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Access tokens of a server."
+)
+
+DAY = 86_400
+Url = Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")]
+Token = Annotated[str | None, typer.Option(help="The administrator's token; or BESTARM_TOKEN.")]
+Output = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
+
+
+@app.command()
+def create(
+    study: Annotated[str | None, typer.Option(help="The study; or BESTARM_STUDY.")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME", help="For the site of this name.")] = None,
+    viewer: Annotated[bool, typer.Option("--viewer", help="For somebody who only looks.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="For another administrator, of all studies.")] = False,
+    expires: Annotated[float | None, typer.Option(metavar="DAYS", help="Valid for so many days.")] = None,
+    url: Url = None,
+    token: Token = None,
+    output: Output = Format.table,
+) -> None:
+    """Create a token; it is shown once and kept nowhere."""
+    if (agent is not None) + viewer + admin != 1:
+        raise UserError("who is the token for? Give one of --agent NAME, --viewer or --admin.")
+    settings = resolve(url, token, study)
+    body: dict[str, Any] = {} if expires is None else {"expires_in": expires * DAY}
+    path = "/v1/tokens"
+    if not admin:
+        path = f"/v1/studies/{quote(settings.need('study'), safe='')}/tokens"
+        body |= {"role": "viewer"} if agent is None else {"role": "agent", "agent": agent}
+    with Connection.to(settings) as connection:
+        made = connection.call("POST", path, body)
+    if output is Format.json:
+        print_json(made)
+        return
+    who = f"agent {made['agent']}" if made["agent"] else f"the {made['role']}"
+    where = "all studies" if made["study"] is None else f"study {made['study']}"
+    until = "until it is revoked" if made["expires_at"] is None else f"until {made['expires_at']}"
+    print_table(
+        made["token"],
+        "",
+        f"For {who} of {where}, valid {until}; its id is {made['id']}. It is not shown again.",
+    )
+
+
+@app.command("list")
+def every(
+    study: Annotated[str | None, typer.Option(help="Only this study's.")] = None,
+    url: Url = None,
+    token: Token = None,
+    output: Output = Format.table,
+) -> None:
+    """List tokens, without their secrets."""
+    with Connection.to(resolve(url, token)) as connection:
+        path = "/v1/tokens" if study is None else f"/v1/studies/{quote(study, safe='')}/tokens"
+        found = connection.call("GET", path)
+    if output is Format.json:
+        print_json(found)
+        return
+    table = make_table("id", "role", "study", "agent", "created", "expires", "revoked")
+    for row in found["tokens"]:
+        keys = ("id", "role", "study", "agent", "created_at", "expires_at", "revoked_at")
+        table.add_row(*(row[key] or "–" for key in keys))
+    print_table(table if found["tokens"] else "There are no tokens.")
+
+
+@app.command()
+def revoke(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
+    url: Url = None,
+    token: Token = None,
+    output: Output = Format.table,
+) -> None:
+    """Make a token worthless."""
+    with Connection.to(resolve(url, token)) as connection:
+        gone = connection.call("DELETE", f"/v1/tokens/{quote(token_id, safe='')}")
+    if output is Format.json:
+        print_json(gone)
+    else:
+        print_table(f"Token {gone['id']} is revoked.")
