@@ -1,0 +1,98 @@
+"""A PostgreSQL server of the tests' own: in a temporary folder, as an unprivileged user, on a unix socket."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+SUPERUSER = "bestarm"
+FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql*/bin")
+
+
+class Postgres:
+    """A running server, which makes databases."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._numbers = itertools.count(1)
+
+    def database(self) -> str:
+        """The storage URL of a new, empty database."""
+        name = f"test{next(self._numbers)}"
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"postgresql+psycopg://{SUPERUSER}@/{name}?host={self.folder}"
+
+    def address(self, database: str) -> str:
+        """What psycopg connects to."""
+        return f"host={self.folder} user={SUPERUSER} dbname={database}"
+
+
+@contextmanager
+def postgres(*, durable: bool) -> Iterator[Postgres]:
+    """Start a server, and stop and remove it. Without `durable` it does not wait for the disk."""
+    programs = find_programs()
+    folder = Path(tempfile.mkdtemp(prefix="bestarm-pg-"))
+    data = folder / "data"
+    owner = unprivileged()
+    if owner is not None:
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+    who = {} if owner is None else {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    initdb = [programs / "initdb", "-D", data, "-A", "trust", "-U", SUPERUSER, "-E", "UTF8", "--locale=C", "-N"]
+    subprocess.run(initdb, check=True, **who, **quiet)
+    settings = {"listen_addresses": "", "unix_socket_directories": str(folder), "max_connections": "200"}
+    if not durable:
+        settings |= {"fsync": "off", "full_page_writes": "off"}
+    options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
+    process = subprocess.Popen([programs / "postgres", "-D", data, *options], **who, **quiet)
+    try:
+        server = Postgres(folder)
+        wait_for(server, process)
+        yield server
+    finally:
+        process.send_signal(signal.SIGINT)  # "fast": it ends sessions, and does not wait for them
+        process.wait(timeout=20)
+        shutil.rmtree(folder)
+
+
+def wait_for(server: Postgres, process: subprocess.Popen[bytes]) -> None:
+    """Until the server takes connections."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            psycopg.connect(server.address("postgres")).close()
+            return
+        except psycopg.OperationalError:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def find_programs() -> Path:
+    """The folder with initdb and postgres, of the newest version."""
+    found = [path for pattern in FOLDERS for path in Path("/").glob(pattern[1:]) if (path / "initdb").exists()]
+    if not found and (on_path := shutil.which("initdb")):
+        found = [Path(on_path).resolve().parent]
+    if not found:
+        raise RuntimeError("PostgreSQL's initdb is not there; run scripts/install-test-tools.sh.")
+    return max(found, key=lambda path: [int(word) for word in str(path).split("/") if word.isdigit()])
+
+
+def unprivileged() -> pwd.struct_passwd | None:
+    """Whom to run PostgreSQL as, which refuses to run as root; None is ourselves."""
+    if os.geteuid() != 0:
+        return None
+    users = {user.pw_name: user for user in pwd.getpwall()}
+    return users.get("postgres") or users["nobody"]
