@@ -1,0 +1,147 @@
+"""The core decides and does nothing else: no clock, no file, no random state. There are no exemptions."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import bestarm
+
+PACKAGE = Path(bestarm.__file__).parent
+CORE = sorted((PACKAGE / "core").rglob("*.py"))
+PROTOCOL = sorted((PACKAGE / "protocol").rglob("*.py"))
+
+# What a pure file may import: numpy, and the standard library's value types.
+VALUES = {"__future__", "typing", "collections.abc", "dataclasses", "math", "fractions", "enum"}
+NUMPY = {"numpy", "numpy.typing"}
+# The protocol works with the core's values and the methods made of them; `problem` also reads files, but only
+# the class of a problem already read is taken from there.
+PROTOCOL_MAY_USE = {
+    "bestarm.core",
+    "bestarm.protocol",
+    "bestarm.methods.method",
+    "bestarm.errors",
+    "bestarm.problem",
+}
+FORBIDDEN_CALLS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint", "globals"}
+# Parts of numpy that read or write files, hold random state, or know the time.
+FORBIDDEN_NUMPY = {
+    "random", "load", "save", "savez", "savez_compressed", "loadtxt", "savetxt", "genfromtxt", "fromfile",
+    "tofile", "memmap", "datetime64", "show_config", "set_printoptions", "seterr", "seterrcall",
+}  # fmt: skip
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Every import of a file, at any depth: the module and the name taken from it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, ""
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            assert node.module is not None
+            for alias in node.names:
+                yield node.module, alias.name
+
+
+def impurities(source: str, packages: set[str]) -> list[str]:
+    """What a pure file must not have. `packages` are those of this project that it may import from."""
+    tree = ast.parse(source)
+    found = []
+    for module, name in imports(tree):
+        own = any(module == package or module.startswith(package + ".") for package in packages)
+        if module in NUMPY and name in FORBIDDEN_NUMPY:
+            found.append(f"imports {name} from {module}")
+        elif not (own or module in VALUES or module in NUMPY):
+            found.append(f"imports {module}")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in FORBIDDEN_CALLS:
+            found.append(f"uses {node.id}")
+        elif isinstance(node, ast.Attribute) and node.attr in FORBIDDEN_NUMPY:
+            found.append(f"uses .{node.attr}")
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            found.append("changes a variable outside of a function")
+    return found
+
+
+def test_there_are_files_to_look_at() -> None:
+    names = {path.name for path in CORE}
+    assert {"tally.py", "estimate.py", "confidence.py", "breaking.py", "sampling.py", "trigger.py"} <= names
+    assert {"messages.py", "agent.py", "server.py"} <= {path.name for path in PROTOCOL}
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
+def test_core_is_pure(path: Path) -> None:
+    assert impurities(path.read_text(encoding="utf-8"), {"bestarm.core"}) == []
+
+
+@pytest.mark.parametrize("path", PROTOCOL, ids=lambda path: path.name)
+def test_protocol_does_no_input_or_output(path: Path) -> None:
+    assert impurities(path.read_text(encoding="utf-8"), PROTOCOL_MAY_USE) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import time", "imports time"),
+        ("import os.path", "imports os.path"),
+        ("from random import random", "imports random"),
+        ("def f():\n    import json", "imports json"),
+        ("from pathlib import Path", "imports pathlib"),
+        ("import collections", "imports collections"),
+        ("import numba", "imports numba"),
+        ("import scipy.optimize", "imports scipy.optimize"),
+        ("from bestarm.simulation import events", "imports bestarm.simulation"),
+        ("import bestarm", "imports bestarm"),
+        ("from numpy import random", "imports random from numpy"),
+        ("import numpy.random", "imports numpy.random"),
+        ("import numpy as np\nx = np.random.default_rng()", "uses .random"),
+        ("import numpy as np\nnp.save('x', 1)", "uses .save"),
+        ("open('x')", "uses open"),
+        ("f = print", "uses print"),
+        ("n = 0\ndef f():\n    global n\n    n = 1", "changes a variable outside of a function"),
+    ],
+)
+def test_the_walk_sees(source: str, found: str) -> None:
+    assert impurities(source, {"bestarm.core"}) == [found]
+
+
+def test_the_walk_lets_values_pass() -> None:
+    lines = ["from __future__ import annotations", "import math", "from bestarm.core.tally import Tally"]
+    assert impurities("\n".join([*lines, "import numpy as np", "x = np.eye(2)"]), {"bestarm.core"}) == []
+
+
+def modules_after(statement: str) -> set[str]:
+    command = f"import sys\n{statement}\nprint(*sorted(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    return set(result.stdout.split())
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    """A site needs numpy and what it talks with; everything else is loaded when it is used."""
+    loaded = {name.partition(".")[0] for name in modules_after("import bestarm")}
+    assert "numpy" in loaded
+    heavy = {"numba", "scipy", "matplotlib", "joblib", "fastapi", "sqlalchemy", "uvicorn", "pandas", "sklearn"}
+    assert loaded & (heavy | {"distributed", "dask", "psycopg"}) == set()
+
+
+def test_a_method_and_the_two_machines_need_numpy_alone() -> None:
+    """Except the linear programme of falinpe's ratio selection, which asks for scipy when it is solved."""
+    loaded = modules_after(
+        "import bestarm\n"
+        "problem = bestarm.Problem(['A', 'B'], sigma=0.3, features=[[1.0, 0.0], [0.6, 0.8]])\n"
+        "for name in ('sharp', 'famabpe', 'lingape'):\n"
+        "    method = bestarm.method(name, problem, agents=2)\n"
+        "    agent, server = bestarm.Agent(method), bestarm.Server(method)\n"
+        "    agent.receive(server.download())\n"
+        "    for trial in agent.ask(2):\n"
+        "        upload = agent.tell(trial, 0.5)\n"
+        "    agent.receive(server.receive(upload))\n"
+        "    assert agent.ask()\n"
+    )
+    assert {
+        name for name in loaded if name.partition(".")[0] in {"numba", "scipy", "joblib", "matplotlib"}
+    } == set()
