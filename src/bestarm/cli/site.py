@@ -81,9 +81,7 @@ def ask(
     trials = lab.open if again else lab.ask(n, wait)
     if sheet is not None and trials:
         worksheet.write(sheet, trials, lab.problem)
-        say(
-            f"{count(len(trials), 'trial')} to do in {sheet}; fill in its rewards and tell --worksheet {sheet}."
-        )
+        say(f"{count(len(trials), 'trial')} in {sheet}; fill in the rewards, then tell --worksheet {sheet}.")
     if output is Format.json:
         print_json([{"trial": trial.number, "arm": trial.arm} for trial in trials])
     elif trials and sheet is None:

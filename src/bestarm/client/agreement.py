@@ -41,17 +41,17 @@ def check_identity(journal: Journal, theirs: Identity) -> None:
 
 
 def check_sequence(journal: Journal, agent: Agent | None, theirs: int) -> None:
-    """The server has every upload that it answered, and none that this journal does not know of."""
+    """The server has every upload that it answered, and none that this journal did not send."""
     made = agent.sequence if agent is not None else 0
-    answered = made - 1 if agent is not None and agent.upload is not None else made
-    if theirs > made:
+    waits = agent is not None and agent.upload is not None
+    if theirs > (made - 1 if waits and not journal.sent else made):
         raise UserError(
-            f"journal {journal.path}: it knows of {made} uploads and the server has {theirs} of this agent, so "
-            "it is an old copy, or another journal is in use for the same agent; use that one, or ask the "
-            "coordinator for a token with a new agent name and start a new journal."
+            f"journal {journal.path}: the server has {theirs} uploads of this agent and this journal sent "
+            "fewer, so it is an old copy, or another journal is in use for the same agent; use that one, or "
+            "ask the coordinator for a token with a new agent name and start a new journal."
         )
-    if theirs < answered:
+    if theirs < (made - 1 if waits else made):
         raise UserError(
-            f"journal {journal.path}: the server answered {answered} uploads and has {theirs} now, so it has "
-            "lost some; tell the coordinator, and do not go on with this journal."
+            f"journal {journal.path}: the server has {theirs} uploads of this agent and answered more before, "
+            "so it has lost some; tell the coordinator, and do not go on with this journal."
         )

@@ -51,6 +51,7 @@ class Kind(Enum):
     TOLD = "told"
     GIVEN_BACK = "given_back"
     UPLOAD = "upload"
+    SENT = "sent"  # for the first time, or about to be
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +105,19 @@ class Journal:
     def _open(self) -> None:
         run = self._database.execute
         run("PRAGMA locking_mode = EXCLUSIVE")
+        new = not run("SELECT 1 FROM sqlite_master").fetchone()
+        application, version = (
+            run(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        if not new and application != APPLICATION:
+            raise UserError(f"journal {self.path}: it is a database, but not a journal; name another file.")
+        if not new and version != VERSION:
+            raise UserError(f"journal {self.path}: another version of bestarm ({version}) wrote it.")
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
         with self._transaction():
-            application, version = (
-                run(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-            )
-            if application == 0 and not run("SELECT 1 FROM sqlite_master").fetchone():
-                for statement in SCHEMA:
-                    run(statement)
-            elif application != APPLICATION:
-                raise UserError(f"journal {self.path}: it is a database, but not a journal; name another file.")
-            elif version != VERSION:
-                raise UserError(f"journal {self.path}: another version of bestarm ({version}) wrote it.")
+            for statement in SCHEMA if new else ():
+                run(statement)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -180,13 +181,18 @@ class Journal:
         ).fetchone()
         return None if row is None else (row[0], row[1])
 
-    def unsent(self) -> dict[str, Any]:
+    @property
+    def upload(self) -> dict[str, Any]:
         """The last upload as it was written down, to be sent with the same bytes every time."""
-        body = self._database.execute(
-            "SELECT body FROM batch WHERE event = 'upload' ORDER BY position DESC"
-        ).fetchone()[0]
-        upload: dict[str, Any] = json.loads(body)
+        rows = self._database.execute("SELECT body FROM batch WHERE event = 'upload' ORDER BY position DESC")
+        upload: dict[str, Any] = json.loads(rows.fetchone()[0])
         return upload
+
+    @property
+    def sent(self) -> bool:
+        """Whether the server may have the last upload already."""
+        last = "SELECT event FROM batch WHERE event IN ('upload', 'sent') ORDER BY position DESC"
+        return bool(self._database.execute(last).fetchone() == ("sent",))
 
     def replay(self) -> Agent:
         """The agent that the log leads to."""
@@ -235,6 +241,8 @@ def _repeat(agent: Agent, event: Event) -> None:
             agent.close_batch()
         if upload_event(agent) != event:
             raise ValueError("the journal's upload is not the sum of its rewards")
+    elif event.kind is Kind.SENT:
+        pass
     elif event.kind is Kind.STOP:
         agent.receive(reply_from_json(json.loads(event.body), agent.method.problem))
     else:

@@ -319,7 +319,9 @@ class Lab:
         if not self._met or self.agent.upload is None:
             self._meet()
         if self.agent.upload is not None:
-            answer = self.connection.call("POST", f"/v1/studies/{self._name()}/uploads", self.journal.unsent())
+            if not self.journal.sent:
+                self.journal.append(Event(Kind.SENT))
+            answer = self.connection.call("POST", f"/v1/studies/{self._name()}/uploads", self.journal.upload)
             self._receive(self._reply(answer, self.problem))
 
     def _name(self) -> str:
@@ -364,4 +366,7 @@ class Lab:
 
 
 def _number(trial: Trial | int) -> int:
-    return index(trial.number if isinstance(trial, Trial) else trial)
+    try:
+        return index(trial.number if isinstance(trial, Trial) else trial)
+    except TypeError:
+        raise UserError(f"{trial!r} is not a trial; give a trial that ask returned, or its number.") from None

@@ -1,0 +1,136 @@
+"""The journal: one process at a time, only its own files, small after months, and a replay that is exact."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from fake_server import FakeServer, open_lab
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bestarm import Agent, Lab, UserError
+from bestarm.client import journal as journal_file
+from bestarm.client.journal import Journal
+
+HOLD = """
+import sys, time
+from bestarm.client.journal import Journal
+journal = Journal(sys.argv[1])
+print("has it", flush=True)
+time.sleep(60)
+"""
+
+
+def state(agent: Agent) -> dict[str, Any]:
+    """Everything that an agent is."""
+    return {
+        name: value for name, value in vars(agent).items() if not name.startswith("_") and name != "method"
+    } | {"local": agent.local}
+
+
+def test_one_process_at_a_time_and_a_kill_lets_go(tmp_path: Path) -> None:
+    path = tmp_path / "lab.db"
+    with subprocess.Popen([sys.executable, "-c", HOLD, path], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "has it\n"
+        with pytest.raises(UserError, match="another process is using it"):
+            Journal(path, patience=0.1)
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+    Journal(path, patience=0.1).close()
+
+
+def test_one_lab_at_a_time_in_a_process_too(tmp_path: Path) -> None:
+    with open_lab(tmp_path / "lab.db", FakeServer()), pytest.raises(UserError, match="another process"):
+        Journal(tmp_path / "lab.db", patience=0.0)
+    Journal(tmp_path / "lab.db", patience=0.0).close()
+
+
+def test_files_that_are_no_journal_are_refused_and_stay_as_they_are(tmp_path: Path) -> None:
+    text, other, newer = tmp_path / "notes.txt", tmp_path / "other.db", tmp_path / "newer.db"
+    text.write_text("this is not a database, and it is long enough to look at; " * 20)
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE mine (a)")
+    database.close()
+    Journal(newer).close()
+    with sqlite3.connect(newer) as database:
+        database.execute("PRAGMA user_version = 2")
+    database.close()
+    sentences = {text: "not a journal", other: "not a journal", newer: "another version of bestarm"}
+    for path, sentence in sentences.items():
+        before = path.read_bytes()
+        with pytest.raises(UserError, match=sentence):
+            Journal(path)
+        assert path.read_bytes() == before
+    with pytest.raises(UserError, match="folder does not exist"):
+        Journal(tmp_path / "no" / "lab.db")
+
+
+def test_every_commit_reaches_the_disk(tmp_path: Path) -> None:
+    lab = open_lab(tmp_path / "lab.db", FakeServer())
+    settings = {
+        name: lab.journal._database.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("journal_mode", "synchronous", "locking_mode")
+    }
+    assert settings == {"journal_mode": "wal", "synchronous": 2, "locking_mode": "exclusive"}
+
+
+def test_months_of_use_stay_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_file, "KEPT", 100)
+    path = tmp_path / "lab.db"
+    fake = FakeServer(name="famabpe", agents=1000)  # every reward is an upload
+    lab = open_lab(path, fake)
+    lab.journal._database.execute("PRAGMA synchronous = OFF")
+    sizes = []
+    for _ in range(2):
+        for _ in range(150):
+            (trial,) = lab.ask()
+            lab.tell(trial, 0.5)
+        lab.close()
+        sizes.append(path.stat().st_size)
+        lab = open_lab(path, fake)
+    assert len(fake.server.log) > 250
+    assert sizes[0] == sizes[1] < 50_000
+    assert [lab.journal.told(number) is not None for number in (100, 200, 201, 300)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert not lab.tell(300, 0.5)
+    with pytest.raises(UserError, match="not open any more"):
+        lab.tell(200, 0.5)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 2**32))
+def test_the_replay_is_the_agent(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    path = tmp_path_factory.mktemp("replay") / "lab.db"
+    random, fake = Random(seed), FakeServer(name="sharp", agents=1)
+    lab = open_lab(path, fake)
+    lab.journal._database.execute("PRAGMA synchronous = OFF")
+    for _ in range(40):
+        step(lab, random)
+        fake.online = random.random() < 0.8
+        assert state(lab.journal.replay()) == state(lab.agent)
+
+
+def step(lab: Lab, random: Random) -> None:
+    """Something that a site does."""
+    choice = random.random()
+    if choice < 0.5 or not lab.open:
+        lab.ask(random.randint(1, 4))
+    elif choice < 0.9:
+        for trial in random.sample(lab.open, random.randint(1, len(lab.open))):
+            lab.tell(trial, random.gauss(0.0, 0.3))
+    elif choice < 0.95:
+        lab.give_back(random.choice(lab.open))
+    elif lab.connection.http._transport.online:  # type: ignore[attr-defined]
+        lab.leave()

@@ -1,0 +1,190 @@
+"""A site in the shell: what the commands print, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_server import FakeServer
+
+from bestarm import Problem
+from bestarm.cli import site
+from bestarm.cli.main import run
+from bestarm.client.remote import connect
+
+Shell = Callable[..., tuple[int, str, str]]
+BOUNDED = Problem(["A", "B", "C"], name="ligands", reward_range=(-1.0, 1.0), delta=0.05, epsilon=0.0)
+
+
+@pytest.fixture
+def fake() -> FakeServer:
+    return FakeServer(BOUNDED, parameters={"min_batch": 4})
+
+
+@pytest.fixture
+def shell(
+    fake: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(site, "connect", partial(connect, transport=fake))
+    for key in ("URL", "TOKEN", "STUDY", "JOURNAL"):
+        monkeypatch.delenv(f"BESTARM_{key}", raising=False)
+    Path("bestarm.toml").write_text('url = "http://fake"\ntoken = "token-of-lab-a"\n')
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bestarm", *words])
+        try:
+            run()
+            code: Any = 0
+        except SystemExit as end:
+            code = end.code or 0
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+def read(shell: Shell, *words: str) -> Any:
+    code, out, err = shell(*words, "--format", "json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_ask_twice_hands_out_other_trials_and_status_lists_the_open_ones(shell: Shell) -> None:
+    first, second = read(shell, "ask", "-n", "8"), read(shell, "ask", "-n", "8")
+    assert first == [{"trial": k, "arm": "A" if k <= 4 else "B"} for k in range(1, 9)]
+    assert second == [{"trial": k, "arm": "C"} for k in range(9, 13)]
+    assert read(shell, "status")["open"] == first + second
+    assert read(shell, "ask", "--again") == first + second
+    code, out, err = shell("ask")
+    assert (code, out) == (1, "")
+    assert err.startswith(
+        "bestarm: no trials now: all trials of the plan are under way; tell or give back trial 1, "
+    )
+    assert Path("bestarm-journal.db").exists()
+
+
+def test_tables_for_people(shell: Shell) -> None:
+    assert shell("ask", "-n", "2")[1].split() == ["trial", "arm", "─" * 11, "1", "A", "2", "A"]
+    assert (
+        shell("tell", "1", "0,5")[1]
+        == "1 reward told. The plan has 12 trials: 1 told, 1 open, 10 to be handed out.\n"
+    )
+    assert "Study ligands, agent lab-a: 0 uploads so far." in shell("status")[1]
+    assert shell("give-back", "2")[1].startswith("Trial 2 is given back.")
+    assert shell("ask", "--again")[2] == "bestarm: no trial is open.\n"
+    assert shell("leave")[1] == "What there was is sent.\n"
+    assert shell("leave")[1] == "There was nothing to send.\n"
+    assert shell("sync")[1] == "The plan has 8 trials: 0 told, 0 open, 8 to be handed out.\n"
+    assert "All sites: 1 samples in 1 upload; A leads" in shell("status")[1]
+
+
+def test_tell_takes_negative_rewards_and_says_what_it_refuses(shell: Shell, fake: FakeServer) -> None:
+    read(shell, "ask", "-n", "2")
+    assert read(shell, "tell", "1", "-0.5")["told"] == 1
+    assert read(shell, "tell", "1", "-0.5")["known"] == 1
+    for words, sentence in {
+        ("1", "0.5"): "trial 1 was told -0.5 and now 0.5",
+        ("2", "1.5"): "reward is 1.5; it must be a number from -1.0 to 1.0",
+        ("2", "nan"): "reward is 'nan'; it must be a number",
+        ("99", "0.5"): "trial 99 was never handed out",
+        ("A", "0.5"): "trial is 'A'",
+        ("2",): "tell takes a trial and its reward",
+        ("2", "0.5", "--worksheet", "x.csv"): "tell takes a trial and its reward",
+        ("--worksheet", "x.csv"): "No such file",
+    }.items():
+        code, out, err = shell("tell", *words)
+        assert (code, out) == (2, "")
+        assert sentence in err
+        assert err.count("\n") == 1
+    assert read(shell, "status")["told"] == 1
+
+
+def test_a_worksheet_goes_out_and_comes_back(shell: Shell, fake: FakeServer) -> None:
+    code, out, err = shell("ask", "-n", "24", "--worksheet", "plate7.csv")
+    assert (code, out) == (0, "")
+    assert "12 trials in plate7.csv" in err
+    sheet = Path("plate7.csv")
+    assert shell("ask", "--worksheet", "plate7.csv")[0] == 2
+    head, *lines = sheet.read_text().splitlines()
+    half = [line.replace(",,", f",0.{k},") if k < 6 else line for k, line in enumerate(lines)]
+    half[3] = half[3].replace("0.3", "o.3")
+    half[4] = half[4].replace("5,B", "5,C")
+    sheet.write_text("\n".join([head, *half]))
+    code, out, err = shell("tell", "--worksheet", "plate7.csv")
+    assert code == 1
+    assert out.startswith("4 rewards told. ")
+    assert err.splitlines() == [
+        "bestarm: plate7.csv, line 5: reward is 'o.3'; it must be a number such as 0.73.",
+        "bestarm: plate7.csv, line 6: trial 5 is for arm 'B', not for 'C'.",
+    ]
+    full = "\ufeff" + "\r\n".join([head, *(line.replace(",,", ",0.5,") for line in lines)]).replace(",", ";")
+    sheet.write_bytes(full.replace("0.5", "0,5").encode())
+    code, out, err = shell("tell", "--worksheet", "plate7.csv", "--format", "json")
+    assert code == 1
+    assert (json.loads(out)["told"], json.loads(out)["known"]) == (8, 1)
+    assert [row["line"] for row in json.loads(out)["refused"]] == [2, 3, 4]
+    assert "line 2: trial 1 was told 0.0 and now 0.5; a told reward can't be changed." in err
+    assert fake.server.total.samples == 12
+    good = [head, *(line.replace(",,", f",0.{k},") for k, line in enumerate(lines[:3]))]
+    sheet.write_text("\n".join(good))
+    for _ in range(2):
+        again = read(shell, "tell", "--worksheet", "plate7.csv")
+        assert (again["told"], again["known"], again["refused"]) == (0, 3, [])
+    assert fake.server.total.samples == 12
+
+
+def test_offline_is_normal(shell: Shell, fake: FakeServer) -> None:
+    fake.online = False
+    code, out, err = shell("ask")
+    assert (code, out) == (1, "")
+    assert "can't be reached" in err
+    fake.online = True
+    read(shell, "sync")
+    fake.online = False
+    trials = read(shell, "ask", "-n", "12")
+    for trial in trials:
+        code, out, _ = shell("tell", str(trial["trial"]), "0.5")
+        assert code == 0
+    assert "An upload is kept until it can be sent: the server at http://fake can't be reached" in out
+    code, out, err = shell("status", "--format", "json")
+    assert json.loads(out)["server"] is None
+    assert json.loads(out)["unsent"] == 1
+    assert "can't be reached" in err
+    assert shell("sync")[0] == 1
+    assert shell("ask")[0] == 1
+    fake.online = True
+    assert len(read(shell, "ask", "-n", "4")) == 4
+
+
+def test_a_finished_study_says_its_verdict(shell: Shell, fake: FakeServer) -> None:
+    while not fake.server.stopped:
+        for trial in read(shell, "ask", "-n", "1000"):
+            reward = 0.9 if trial["arm"] == "A" else -0.9
+            code, out, _ = shell("tell", str(trial["trial"]), str(reward))
+    assert code == 0
+    assert "The study is finished: A is best, after" in out
+    code, out, err = shell("ask", "--format", "json")
+    assert (code, out) == (0, "[]\n")
+    assert err.startswith("bestarm: The study is finished: A is best, after")
+    assert read(shell, "status")["verdict"]["arm"] == "A"
+
+
+def test_settings_that_are_missing_or_wrong(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("bestarm.toml").unlink()
+    assert shell("ask")[2] == (
+        "bestarm: url is not known; give --url, set BESTARM_URL, or write it in bestarm.toml.\n"
+    )
+    monkeypatch.setenv("BESTARM_URL", "http://fake")
+    monkeypatch.setenv("BESTARM_TOKEN", "token-of-nobody")
+    assert shell("ask") == (2, "", "bestarm: this token is not valid.\n")
+    assert len(read(shell, "ask", "--token", "token-of-lab-b", "--journal", "b.db")) == 1
+    assert Path("b.db").exists()
+    code, _, err = shell("ask", "--token", "token-of-lab-b", "--journal", "b.db", "--study", "solvents")
+    assert code == 2
+    assert "belongs to study 'ligands', not 'solvents'" in err

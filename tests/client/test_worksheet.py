@@ -1,0 +1,149 @@
+"""Worksheets as people and spreadsheets leave them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from bestarm import Problem, Trial, UserError
+from bestarm.client import worksheet
+from bestarm.client.worksheet import Row
+
+PLAIN = Problem(["A", "B, the long one"], sigma=0.3, delta=0.05, epsilon=0.0)
+LINEAR = Problem(["A", "B"], features=[[0.1, 0.2], [0.3, 1 / 3]], sigma=0.3, delta=0.05, epsilon=0.0)
+TRIALS = [Trial(7, "A"), Trial(8, "B, the long one")]
+
+
+def read(tmp_path: Path, text: str | bytes) -> list[Row]:
+    path = tmp_path / "sheet.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return worksheet.read(path)
+
+
+def refusal(tmp_path: Path, text: str) -> str:
+    (row,) = read(tmp_path, text)
+    return f"{row.line}: {row.refusal}"
+
+
+def test_write_and_fill(tmp_path: Path) -> None:
+    path = tmp_path / "plate7.csv"
+    worksheet.write(path, TRIALS, PLAIN)
+    assert path.read_text() == 'trial,arm,reward,note\n7,A,,\n8,"B, the long one",,\n'
+    assert worksheet.read(path) == []
+    path.write_text(path.read_text().replace('one",,', 'one",0.5,spilled a bit'))
+    assert worksheet.read(path) == [Row(3, 8, "B, the long one", 0.5)]
+
+
+def test_features_are_columns(tmp_path: Path) -> None:
+    path = tmp_path / "plate7.csv"
+    worksheet.write(path, [Trial(1, "B")], LINEAR)
+    header, row = csv.reader(path.read_text().splitlines())
+    assert header == ["trial", "arm", "x1", "x2", "reward", "note"]
+    assert row == ["1", "B", "0.3", repr(1 / 3), "", ""]
+
+
+def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "plate7.csv"
+    path.write_text("a day's work")
+    with pytest.raises(UserError, match="exists already"):
+        worksheet.write(path, TRIALS, PLAIN)
+    assert path.read_text() == "a day's work"
+    with pytest.raises(UserError, match="folder does not exist"):
+        worksheet.write(tmp_path / "no" / "plate.csv", TRIALS, PLAIN)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "trial,arm,reward\n7,A,0.73\n",
+        "\ufefftrial,arm,reward\n7,A,0.73\n",
+        "trial;arm;reward\r\n7;A;0,73\r\n",
+        "trial\tarm\treward\n7\tA\t0,73\n",
+        'trial,arm,reward\n7,A,"0,73"\n',
+        " Trial , ARM ,Reward\n 7 , A ,\xa00.73 \n",
+        "trial,arm,reward,note\n7,A,0.73\n",
+        "trial,arm,reward,note\n7,A,0.73,,,,\n",
+        "trial;arm;reward;note;;\n7;A;0,73;ok;;\n",
+        'operator,trial,x1,arm,reward,note\nMia,7,0.1,A,0.73,"two\nlines"\n',
+        "trial,arm,reward\n7.0,A,7.3e-1\n",
+        "trial,arm,reward\n7,A,+.73",
+    ],
+)
+def test_spreadsheet_habits(tmp_path: Path, text: str) -> None:
+    assert read(tmp_path, text) == [Row(2, 7, "A", 0.73)]
+
+
+def test_blank_lines_and_empty_rewards_are_passed_over_and_lines_are_counted(tmp_path: Path) -> None:
+    text = '\ntrial;arm;reward;note\n\n7;A;;"late,\nsorry"\n;;;\n8;A;\N{MINUS SIGN}1,5;\n\n9;A;2;\n'
+    assert read(tmp_path, text) == [Row(7, 8, "A", -1.5), Row(9, 9, "A", 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("reward", "sentence"),
+    [
+        ("o.73", "reward is 'o.73'; it must be a number such as 0.73."),
+        ("n/a", "it must be a number"),
+        ("nan", "it must be a number"),
+        ("inf", "it must be a number"),
+        ("1_000", "it must be a number"),
+        ("73%", "it must be a number"),
+        ("0.73 0.74", "it must be a number"),
+        ("1.234,5", "it must be a number"),
+        ("1,234", "which may be 1.234 or 1234; write 1.2340 or 1234."),
+        ("-12,345", "which may be -12.345 or -12345"),
+    ],
+)
+def test_a_reward_that_is_no_number_or_two_is_refused(tmp_path: Path, reward: str, sentence: str) -> None:
+    found = refusal(tmp_path, f"trial;arm;reward\n7;A;{reward}\n")
+    assert found.startswith("2: ")
+    assert sentence in found
+
+
+def test_a_point_may_group_thousands_where_others_have_a_decimal_comma(tmp_path: Path) -> None:
+    first, second = read(tmp_path, "trial;arm;reward\n7;A;1.234\n8;A;0,5\n")
+    assert "which may be 1.234 or 1234" in first.refusal
+    assert second.reward == 0.5
+    assert read(tmp_path, "trial;arm;reward\n7;A;1.234\n")[0].reward == 1.234
+
+
+def test_a_decimal_comma_between_commas_is_refused(tmp_path: Path) -> None:
+    assert "0,73 may be one number or two cells" in refusal(tmp_path, "trial,arm,reward,note\n7,A,0,73,\n")
+    assert "0,73 may be one number or two cells" in refusal(tmp_path, "trial,arm,reward,note\n7,A,0,73\n")
+    assert "5 cells" in refusal(tmp_path, "trial,arm,reward,note\n7,A,0,73,fine\n")
+    assert read(tmp_path, "trial,arm,reward,temperature\n7,A,0,37\n") == [Row(2, 7, "A", 0.0)]
+
+
+def test_a_typo_in_one_line_leaves_the_others(tmp_path: Path) -> None:
+    rows = read(tmp_path, "trial,arm,reward\n7,A,0.5\n8,A,0.5x\nx9,A,0.5\n10,A,1\n")
+    assert [row.line for row in rows if row.refusal] == [3, 4]
+    assert [row.trial for row in rows if not row.refusal] == [7, 10]
+
+
+def test_a_trial_with_two_rewards_is_refused_twice(tmp_path: Path) -> None:
+    rows = read(tmp_path, "trial,arm,reward\n7,A,0.5\n8,A,0.5\n7,A,0.6\n8,A,.50\n")
+    assert [row.line for row in rows if "different rewards" in row.refusal] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n\n",
+        "trial,reward\n7,0.5\n",
+        "trial,arm,reward,reward\n7,A,0.5,0.6\n",
+        "7,A,0.5\n",
+        'trial,arm,reward\n7,A,0.5,"never closed\n8,A,0.6\n',
+        b"trial,arm,reward\n7,\xe4,0.5\n",
+        "trial,arm,reward\n7,A,0.5\n".encode("utf-16"),
+    ],
+)
+def test_a_file_that_is_no_worksheet_is_refused_as_a_whole(tmp_path: Path, text: str | bytes) -> None:
+    with pytest.raises(UserError, match=r"sheet\.csv: "):
+        read(tmp_path, text)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file"):
+        worksheet.read(tmp_path / "none.csv")
