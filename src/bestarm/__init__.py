@@ -7,6 +7,8 @@
 0
 """
 
+from typing import TYPE_CHECKING, Any
+
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning, UserError
@@ -16,11 +18,16 @@ from bestarm.protocol import Agent, Download, ProtocolError, Server, Stop, Trial
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result
 from bestarm.simulation.schedule import Offline, Schedule
+from bestarm.simulation.sweep import Sweep, sweep
+
+if TYPE_CHECKING:
+    from bestarm.client.remote import Lab, connect
 
 __all__ = [
     "METHODS",
     "Agent",
     "Download",
+    "Lab",
     "Method",
     "Offline",
     "Plan",
@@ -31,14 +38,26 @@ __all__ = [
     "Schedule",
     "Server",
     "Stop",
+    "Sweep",
     "Tally",
     "Trial",
     "Upload",
     "UserError",
     "Verdict",
     "__version__",
+    "connect",
     "method",
     "simulate",
+    "sweep",
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`connect` and `Lab` are loaded when they are first used: simulations don't need an HTTP client."""
+    if name in ("Lab", "connect"):
+        from bestarm.client import remote
+
+        return getattr(remote, name)
+    raise AttributeError(f"module 'bestarm' has no attribute {name!r}")
