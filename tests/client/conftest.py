@@ -1,4 +1,4 @@
-"""Labs that a test leaves open are closed after it."""
+"""What a test leaves open is closed after it."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,8 @@ from fake_server import OPENED
 
 
 @pytest.fixture(autouse=True)
-def _close_labs() -> Iterator[None]:
+def _close() -> Iterator[None]:
     yield
     while OPENED:
-        OPENED.pop().close()
+        opened = OPENED.pop()
+        opened.end() if hasattr(opened, "end") else opened.close()

@@ -15,7 +15,7 @@ from bestarm.client.journal import Journal
 from bestarm.client.patience import Patience
 from bestarm.client.remote import Lab
 
-OPENED: list[Journal | Connection] = []
+OPENED: list[Any] = []  # what is closed after the test
 PROBLEM = Problem(["A", "B", "C"], name="ligands", sigma=0.3, delta=0.05, epsilon=0.0)
 
 
@@ -75,6 +75,9 @@ class FakeServer(httpx.BaseTransport):
         assert upload.agent == agent
         reply = self.server.receive(upload).to_json(names)
         return 200, {"position": len(self.server.log), "reply": reply}
+
+    def end(self) -> None:
+        """Nothing is open here."""
 
     @property
     def bodies(self) -> list[bytes]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_server import PROBLEM, Clock, FakeServer, open_lab
+from fake_server import PROBLEM, Clock, open_lab
+from real_server import RealServer
 
 import bestarm
 from bestarm import Agent, Problem, Server, Trial, UserError, method
@@ -35,10 +36,10 @@ def fill_plan(lab: bestarm.Lab) -> None:
 
 
 def test_the_contract_gives_what_plain_objects_give(tmp_path: Path) -> None:
-    fake = FakeServer()
+    server = RealServer()
     journal = tmp_path / "lab.db"
     with connect(
-        "http://fake", study="ligands", token="token-of-lab-a", journal=journal, transport=fake
+        "http://fake", study="ligands", token="token-of-lab-a", journal=journal, transport=server
     ) as lab:
         while not lab.finished:
             for trial in lab.ask(8):
@@ -46,17 +47,17 @@ def test_the_contract_gives_what_plain_objects_give(tmp_path: Path) -> None:
         assert lab.ask(8) == []
         verdict = lab.verdict
 
-    agent, server = Agent(method("famabpe", PROBLEM), "lab-a"), Server(method("famabpe", PROBLEM))
-    agent.receive(server.download())
+    agent, plain = Agent(method("famabpe", PROBLEM), "lab-a"), Server(method("famabpe", PROBLEM))
+    agent.receive(plain.download())
     while not agent.finished:
         for trial in agent.ask(8):
             upload = agent.tell(trial, reward(trial))
             if upload is not None:
-                agent.receive(server.receive(upload))
+                agent.receive(plain.receive(upload))
     assert verdict == agent.verdict
     assert verdict is not None
     assert verdict.arm == "A"
-    assert fake.server.log == server.log
+    assert server.server.log == plain.log
 
 
 def test_connect_is_a_name_of_the_package() -> None:
@@ -64,10 +65,10 @@ def test_connect_is_a_name_of_the_package() -> None:
 
 
 def test_works_offline_for_as_long_as_the_plan_lasts(tmp_path: Path) -> None:
-    fake = FakeServer()
-    open_lab(tmp_path / "lab.db", fake).close()
-    fake.online = False
-    lab = open_lab(tmp_path / "lab.db", fake)
+    server = RealServer()
+    open_lab(tmp_path / "lab.db", server).close()
+    server.online = False
+    lab = open_lab(tmp_path / "lab.db", server)
     trials = lab.ask(8)
     assert [trial.arm for trial in trials] == ["A", "B", "C"]
     for trial in trials:
@@ -77,26 +78,26 @@ def test_works_offline_for_as_long_as_the_plan_lasts(tmp_path: Path) -> None:
     assert lab.status()["unsent"] == 1
     with pytest.raises(ServiceError, match="can't be reached"):
         lab.sync()
-    fake.online = True
+    server.online = True
     assert len(lab.ask(8)) == 1
     assert lab.waiting_for == ""
-    assert [upload.tally.samples for upload in fake.server.log] == [3]
+    assert [upload.tally.samples for upload in server.server.log] == [3]
 
 
 def test_the_first_connect_needs_the_server(tmp_path: Path) -> None:
     with pytest.raises(ServiceError, match="can't be reached"):
-        connect("http://fake", token="t", journal=tmp_path / "j", transport=FakeServer(online=False))
-    open_lab(tmp_path / "j", FakeServer()).close()  # and the file is free again
+        connect("http://fake", token="t", journal=tmp_path / "j", transport=RealServer(online=False))
+    open_lab(tmp_path / "j", RealServer()).close()  # and the file is free again
 
 
 def test_a_restart_goes_on_with_the_same_trials(tmp_path: Path) -> None:
-    fake = FakeServer()
-    lab = open_lab(tmp_path / "lab.db", fake)
+    server = RealServer()
+    lab = open_lab(tmp_path / "lab.db", server)
     first, second = lab.ask(2)
     lab.tell(second, 0.5)
     lab.close()
 
-    lab = open_lab(tmp_path / "lab.db", fake)
+    lab = open_lab(tmp_path / "lab.db", server)
     assert lab.open == [first]
     third = Trial(3, "C")
     assert lab.ask(8) == [first, third]
@@ -104,17 +105,17 @@ def test_a_restart_goes_on_with_the_same_trials(tmp_path: Path) -> None:
     assert "trial 1, 3" in lab.waiting_for
     lab.close()
 
-    lab = open_lab(tmp_path / "lab.db", fake, resume=False)
+    lab = open_lab(tmp_path / "lab.db", server, resume=False)
     assert lab.ask(8) == []
     assert lab.open == [first, third]
     for trial in lab.open:
         lab.tell(trial, 0.5)
-    assert [upload.sequence for upload in fake.server.log] == [1]
+    assert [upload.sequence for upload in server.server.log] == [1]
 
 
 def test_a_trial_is_told_once(tmp_path: Path) -> None:
-    fake = FakeServer()
-    lab = open_lab(tmp_path / "lab.db", fake)
+    server = RealServer()
+    lab = open_lab(tmp_path / "lab.db", server)
     for trial in lab.ask(3):
         assert lab.tell(trial, 0.5)
     for _ in range(2):  # in the answered batch, and after a restart
@@ -124,13 +125,13 @@ def test_a_trial_is_told_once(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="trial 99 was never handed out"):
             lab.tell(99, 0.6)
         lab.close()
-        lab = open_lab(tmp_path / "lab.db", fake)
-    assert fake.server.total.samples == 3
+        lab = open_lab(tmp_path / "lab.db", server)
+    assert server.server.total.samples == 3
 
 
 def test_a_reward_that_is_none_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     problem = Problem(["A", "B"], name="ligands", reward_range=(0.0, 1.0), delta=0.05, epsilon=0.0)
-    lab = open_lab(tmp_path / "lab.db", FakeServer(problem))
+    lab = open_lab(tmp_path / "lab.db", RealServer(problem))
     (trial,) = lab.ask()
     for wrong in (1.5, float("nan"), float("inf"), True, "0.5"):
         with pytest.raises(UserError, match="reward is"):
@@ -144,8 +145,8 @@ def test_a_reward_that_is_none_is_refused_and_changes_nothing(tmp_path: Path) ->
 
 
 def test_a_given_back_trial_is_handed_out_under_a_new_number(tmp_path: Path) -> None:
-    fake = FakeServer()
-    lab = open_lab(tmp_path / "lab.db", fake)
+    server = RealServer()
+    lab = open_lab(tmp_path / "lab.db", server)
     first, *others = lab.ask(3)
     lab.give_back(first)
     assert lab.ask(8) == [Trial(4, "A")]
@@ -155,76 +156,76 @@ def test_a_given_back_trial_is_handed_out_under_a_new_number(tmp_path: Path) -> 
         lab.give_back(first)
     for trial in [*others, Trial(4, "A")]:
         lab.tell(trial, 0.5)
-    assert fake.server.total.pulls.tolist() == [1, 1, 1]
+    assert server.server.total.pulls.tolist() == [1, 1, 1]
 
 
 def test_leave_sends_what_there_is(tmp_path: Path) -> None:
-    fake = FakeServer()
-    lab = open_lab(tmp_path / "lab.db", fake)
+    server = RealServer()
+    lab = open_lab(tmp_path / "lab.db", server)
     assert not lab.leave()
     first, second, _ = lab.ask(3)
     lab.tell(first, 0.5)
-    fake.online = False
+    server.online = False
     with pytest.raises(ServiceError):
         lab.leave()
     lab.close()
-    fake.online = True
-    lab = open_lab(tmp_path / "lab.db", fake)
+    server.online = True
+    lab = open_lab(tmp_path / "lab.db", server)
     with pytest.raises(UserError, match="sent without it"):
         lab.tell(second, 0.5)
     assert lab.leave()
-    assert fake.server.total.to_json(PROBLEM.arms) == {"A": [1, 0.5]}
+    assert server.server.total.to_json(PROBLEM.arms) == {"A": [1, 0.5]}
     assert [trial.arm for trial in lab.ask(8)] == ["B", "C"]
 
 
 def test_late_data_is_recorded_and_the_verdict_stays(tmp_path: Path) -> None:
-    fake = FakeServer(agents=2)
-    slow = open_lab(tmp_path / "slow.db", fake, "slow")
+    server = RealServer(agents=2)
+    slow = open_lab(tmp_path / "slow.db", server, "slow")
     first, second, _ = slow.ask(3)
     slow.tell(first, 0.5)
-    with open_lab(tmp_path / "quick.db", fake, "quick") as quick:
+    with open_lab(tmp_path / "quick.db", server, "quick") as quick:
         while not quick.finished:
             fill_plan(quick)
-    samples = fake.server.total.samples
+    samples = server.server.total.samples
     slow.sync()
     assert slow.finished
     verdict = slow.verdict
     assert slow.ask(8) == []
     assert slow.tell(second, 0.5)
     slow.close()
-    slow = open_lab(tmp_path / "slow.db", fake, "slow")
+    slow = open_lab(tmp_path / "slow.db", server, "slow")
     assert slow.leave()
     assert slow.verdict == verdict == quick.verdict
-    assert fake.server.total.samples == samples + 2
+    assert server.server.total.samples == samples + 2
 
 
 def test_an_upload_is_sent_with_the_same_bytes_until_it_is_answered(tmp_path: Path) -> None:
-    fake = FakeServer()
-    lab = open_lab(tmp_path / "lab.db", fake)
-    fake.answers_get_lost = True
+    server = RealServer()
+    lab = open_lab(tmp_path / "lab.db", server)
+    server.answers_get_lost = True
     for trial in lab.ask(3):
         lab.tell(trial, reward(trial))
     assert lab.ask(1) == []
     lab.close()
-    lab = open_lab(tmp_path / "lab.db", fake)
+    lab = open_lab(tmp_path / "lab.db", server)
     assert lab.ask(1) == []
-    fake.answers_get_lost = False
+    server.answers_get_lost = False
     assert len(lab.ask(1)) == 1
-    assert len(fake.bodies) == 3
-    assert len(set(fake.bodies)) == 1
-    assert len(fake.server.log) == 1
+    assert len(server.bodies) == 3
+    assert len(set(server.bodies)) == 1
+    assert len(server.server.log) == 1
 
 
 def test_waiting_backs_off_with_chance_and_says_for_what(tmp_path: Path) -> None:
-    fake, clock, said = FakeServer(), Clock(), []
+    server, clock, said = RealServer(), Clock(), []
 
     def waiting(reason: str, pause: float) -> None:
         said.append((reason, pause))
-        fake.online = len(said) == 9
+        server.online = len(said) == 9
 
     patience = Patience(waiting, clock.sleep, lambda: clock.now, lambda: 1.0)
-    lab = open_lab(tmp_path / "lab.db", fake, patience=patience)
-    fake.online = False
+    lab = open_lab(tmp_path / "lab.db", server, patience=patience)
+    server.online = False
     for trial in lab.ask(3):
         lab.tell(trial, 0.5)
     assert len(lab.ask(1, wait=None)) == 1
@@ -234,14 +235,14 @@ def test_waiting_backs_off_with_chance_and_says_for_what(tmp_path: Path) -> None
 
 
 def test_waiting_ends_when_the_time_is_up(tmp_path: Path) -> None:
-    fake, clock = FakeServer(), Clock()
+    server, clock = RealServer(), Clock()
     patience = Patience(None, clock.sleep, lambda: clock.now, lambda: 0.0)
-    lab = open_lab(tmp_path / "lab.db", fake, patience=patience)
+    lab = open_lab(tmp_path / "lab.db", server, patience=patience)
     trials = lab.ask(3)
     assert lab.ask(1, wait=10.0) == []
     assert "trial 1, 2, 3" in lab.waiting_for
     assert clock.now == pytest.approx(10.0)
-    fake.online = False
+    server.online = False
     for trial in trials:
         lab.tell(trial, 0.5)
     with pytest.raises(ServiceError):
@@ -250,75 +251,75 @@ def test_waiting_ends_when_the_time_is_up(tmp_path: Path) -> None:
 
 
 def test_a_refusal_is_no_reason_to_try_again_and_the_reward_is_kept(tmp_path: Path) -> None:
-    fake = FakeServer()
-    open_lab(tmp_path / "lab.db", fake).close()
-    lab = open_lab(tmp_path / "lab.db", fake, "nobody")
+    server = RealServer()
+    open_lab(tmp_path / "lab.db", server).close()
+    lab = open_lab(tmp_path / "lab.db", server, "nobody")
     for trial in lab.ask(3):
         assert lab.tell(trial, 0.5)
-    assert lab.waiting_for == "this token is not valid."
-    with pytest.raises(Refused, match="this token is not valid"):
+    assert lab.waiting_for.startswith("this token is unknown")
+    with pytest.raises(Refused, match="this token is unknown"):
         lab.ask(1, wait=None)
     lab.close()
-    assert len(open_lab(tmp_path / "lab.db", fake).ask(1)) == 1
-    assert fake.server.total.samples == 3
+    assert len(open_lab(tmp_path / "lab.db", server).ask(1)) == 1
+    assert server.server.total.samples == 3
 
 
 @pytest.mark.parametrize("uploads", [1, 2])
 def test_a_journal_that_is_an_old_copy_is_an_error(tmp_path: Path, uploads: int) -> None:
-    fake = FakeServer()
-    open_lab(tmp_path / "lab.db", fake).close()
+    server = RealServer()
+    open_lab(tmp_path / "lab.db", server).close()
     shutil.copy(tmp_path / "lab.db", tmp_path / "old.db")
-    with open_lab(tmp_path / "lab.db", fake) as lab:
+    with open_lab(tmp_path / "lab.db", server) as lab:
         for _ in range(uploads):
             fill_plan(lab)
-    with open_lab(tmp_path / "old.db", fake) as old:
+    with open_lab(tmp_path / "old.db", server) as old:
         for trial in old.ask(8):
             old.tell(trial, reward(trial))  # the very same rewards: the server could not tell the difference
         with pytest.raises(UserError, match=f"the server has {uploads} uploads .* it is an old copy"):
             old.sync()
-    assert len(fake.server.log) == uploads
+    assert len(server.server.log) == uploads
 
 
 def test_two_journals_that_start_together_are_a_conflict(tmp_path: Path) -> None:
-    fake = FakeServer()
-    labs = [open_lab(tmp_path / name, fake) for name in ("a.db", "b.db")]
+    server = RealServer()
+    labs = [open_lab(tmp_path / name, server) for name in ("a.db", "b.db")]
     for lab, value in zip(labs, (0.5, 0.6), strict=True):
         for trial in lab.ask(3):
             lab.tell(trial, value)
     with pytest.raises(Refused, match="before with another tally"):
         labs[1].sync()
-    assert fake.server.total.reward_sums.tolist() == [0.5, 0.5, 0.5]
+    assert server.server.total.reward_sums.tolist() == [0.5, 0.5, 0.5]
 
 
 def test_a_second_journal_for_an_agent_is_an_error(tmp_path: Path) -> None:
-    fake = FakeServer()
-    with open_lab(tmp_path / "lab.db", fake) as lab:
+    server = RealServer()
+    with open_lab(tmp_path / "lab.db", server) as lab:
         fill_plan(lab)
     with pytest.raises(UserError, match="the server has 1 uploads of this agent and this journal sent fewer"):
-        open_lab(tmp_path / "new.db", fake)
-    with open_lab(tmp_path / "other.db", fake, "lab-b") as lab:
+        open_lab(tmp_path / "new.db", server)
+    with open_lab(tmp_path / "other.db", server, "lab-b") as lab:
         fill_plan(lab)
-    assert len(fake.server.log) == 2
+    assert len(server.server.log) == 2
 
 
 def test_a_server_that_lost_uploads_is_an_error(tmp_path: Path) -> None:
-    with open_lab(tmp_path / "lab.db", FakeServer()) as lab:
+    with open_lab(tmp_path / "lab.db", RealServer()) as lab:
         fill_plan(lab)
-    with open_lab(tmp_path / "lab.db", FakeServer()) as lab, pytest.raises(UserError, match="has lost some"):
+    with open_lab(tmp_path / "lab.db", RealServer()) as lab, pytest.raises(UserError, match="has lost some"):
         lab.sync()
 
 
 def test_a_journal_is_for_one_study_agent_and_problem(tmp_path: Path) -> None:
-    fake = FakeServer()
-    open_lab(tmp_path / "lab.db", fake).close()
+    server = RealServer()
+    open_lab(tmp_path / "lab.db", server).close()
     with pytest.raises(UserError, match="belongs to study 'ligands', not 'solvents'"):
-        connect("http://fake", study="solvents", token="t", journal=tmp_path / "lab.db", transport=fake)
-    lab = open_lab(tmp_path / "lab.db", fake, "lab-b")
+        connect("http://fake", study="solvents", token="t", journal=tmp_path / "lab.db", transport=server)
+    lab = open_lab(tmp_path / "lab.db", server, "lab-b")
     with pytest.raises(UserError, match="belongs to agent 'lab-a', and the token to 'lab-b'"):
         lab.sync()
     lab.close()
     sigma = Problem(["A", "B", "C"], name="ligands", sigma=0.4, delta=0.05, epsilon=0.0)
-    for other in (FakeServer(sigma), FakeServer(name="sharp"), FakeServer(parameters={"gamma": 0.1})):
+    for other in (RealServer(sigma), RealServer(name="sharp"), RealServer(parameters={"gamma": 0.1})):
         with (
             open_lab(tmp_path / "lab.db", other) as lab,
             pytest.raises(UserError, match="another problem or method"),
@@ -327,26 +328,26 @@ def test_a_journal_is_for_one_study_agent_and_problem(tmp_path: Path) -> None:
 
 
 def test_the_study_may_be_left_out(tmp_path: Path) -> None:
-    with open_lab(tmp_path / "lab.db", FakeServer(study="only-one"), study=None) as lab:
+    with open_lab(tmp_path / "lab.db", RealServer(study="only-one"), study=None) as lab:
         assert lab.status()["study"] == "only-one"
-    with open_lab(tmp_path / "lab.db", FakeServer(online=False), study=None) as lab:
+    with open_lab(tmp_path / "lab.db", RealServer(online=False), study=None) as lab:
         assert len(lab.ask(3)) == 3
 
 
 def test_a_plan_is_followed_as_it_was_written_down(tmp_path: Path) -> None:
-    lab = open_lab(tmp_path / "lab.db", FakeServer())
+    lab = open_lab(tmp_path / "lab.db", RealServer())
     database = lab.journal._database
     (body,) = database.execute("SELECT body FROM batch").fetchone()
     plan = json.loads(body) | {"arms": [2, 0], "counts": [2, 1]}  # as another version could have planned
     database.execute("UPDATE batch SET body = ?", [json.dumps(plan)])
     lab.close()
-    lab = open_lab(tmp_path / "lab.db", FakeServer())
+    lab = open_lab(tmp_path / "lab.db", RealServer())
     assert [trial.arm for trial in lab.ask(8)] == ["C", "C", "A"]
 
 
 def test_several_threads_may_share_a_lab(tmp_path: Path) -> None:
-    fake = FakeServer(name="sharp", parameters={"min_batch": 20})
-    lab = open_lab(tmp_path / "lab.db", fake)
+    server = RealServer(name="sharp", parameters={"min_batch": 20})
+    lab = open_lab(tmp_path / "lab.db", server)
     with ThreadPoolExecutor(8) as pool:
         while not lab.finished:
             trials = lab.ask(40)
@@ -356,8 +357,8 @@ def test_several_threads_may_share_a_lab(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_said_and_changes_nothing(tmp_path: Path) -> None:
-    fake = FakeServer()
-    lab = open_lab(tmp_path / "lab.db", fake)
+    server = RealServer()
+    lab = open_lab(tmp_path / "lab.db", server)
     lab.tell(lab.ask()[0], 0.5)
     lab.journal._database.execute("PRAGMA max_page_count = 1")  # that is: no page more than there are
 
@@ -369,12 +370,12 @@ def test_a_full_disk_is_said_and_changes_nothing(tmp_path: Path) -> None:
         work()
     status = lab.status() | {"waiting_for": ""}
     lab.close()
-    assert open_lab(tmp_path / "lab.db", fake).status() == status
+    assert open_lab(tmp_path / "lab.db", server).status() == status
     assert status["told"] == 1
 
 
 def test_n_is_a_number_of_trials(tmp_path: Path) -> None:
-    lab = open_lab(tmp_path / "lab.db", FakeServer())
+    lab = open_lab(tmp_path / "lab.db", RealServer())
     for wrong in (0, -1, True, 1.5):
         with pytest.raises(UserError, match="n is"):
             lab.ask(wrong)  # type: ignore[arg-type]

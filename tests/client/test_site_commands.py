@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_server import FakeServer
+from real_server import RealServer
 
 from bestarm import Problem
 from bestarm.cli import site
@@ -22,16 +22,16 @@ BOUNDED = Problem(["A", "B", "C"], name="ligands", reward_range=(-1.0, 1.0), del
 
 
 @pytest.fixture
-def fake() -> FakeServer:
-    return FakeServer(BOUNDED, parameters={"min_batch": 4})
+def server() -> RealServer:
+    return RealServer(BOUNDED, parameters={"min_batch": 4})
 
 
 @pytest.fixture
 def shell(
-    fake: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: RealServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Shell:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(site, "connect", partial(connect, transport=fake))
+    monkeypatch.setattr(site, "connect", partial(connect, transport=server))
     for key in ("URL", "TOKEN", "STUDY", "JOURNAL"):
         monkeypatch.delenv(f"BESTARM_{key}", raising=False)
     Path("bestarm.toml").write_text('url = "http://fake"\ntoken = "token-of-lab-a"\n')
@@ -84,7 +84,7 @@ def test_tables_for_people(shell: Shell) -> None:
     assert "All sites: 1 samples in 1 upload; A leads" in shell("status")[1]
 
 
-def test_tell_takes_negative_rewards_and_says_what_it_refuses(shell: Shell, fake: FakeServer) -> None:
+def test_tell_takes_negative_rewards_and_says_what_it_refuses(shell: Shell, server: RealServer) -> None:
     read(shell, "ask", "-n", "2")
     assert read(shell, "tell", "1", "-0.5")["told"] == 1
     assert read(shell, "tell", "1", "-0.5")["known"] == 1
@@ -105,7 +105,7 @@ def test_tell_takes_negative_rewards_and_says_what_it_refuses(shell: Shell, fake
     assert read(shell, "status")["told"] == 1
 
 
-def test_a_worksheet_goes_out_and_comes_back(shell: Shell, fake: FakeServer) -> None:
+def test_a_worksheet_goes_out_and_comes_back(shell: Shell, server: RealServer) -> None:
     code, out, err = shell("ask", "-n", "24", "--worksheet", "plate7.csv")
     assert (code, out) == (0, "")
     assert "12 trials in plate7.csv" in err
@@ -130,23 +130,23 @@ def test_a_worksheet_goes_out_and_comes_back(shell: Shell, fake: FakeServer) -> 
     assert (json.loads(out)["told"], json.loads(out)["known"]) == (8, 1)
     assert [row["line"] for row in json.loads(out)["refused"]] == [2, 3, 4]
     assert "line 2: trial 1 was told 0.0 and now 0.5; a told reward can't be changed." in err
-    assert fake.server.total.samples == 12
+    assert server.server.total.samples == 12
     good = [head, *(line.replace(",,", f",0.{k},") for k, line in enumerate(lines[:3]))]
     sheet.write_text("\n".join(good))
     for _ in range(2):
         again = read(shell, "tell", "--worksheet", "plate7.csv")
         assert (again["told"], again["known"], again["refused"]) == (0, 3, [])
-    assert fake.server.total.samples == 12
+    assert server.server.total.samples == 12
 
 
-def test_offline_is_normal(shell: Shell, fake: FakeServer) -> None:
-    fake.online = False
+def test_offline_is_normal(shell: Shell, server: RealServer) -> None:
+    server.online = False
     code, out, err = shell("ask")
     assert (code, out) == (1, "")
     assert "can't be reached" in err
-    fake.online = True
+    server.online = True
     read(shell, "sync")
-    fake.online = False
+    server.online = False
     trials = read(shell, "ask", "-n", "12")
     for trial in trials:
         code, out, _ = shell("tell", str(trial["trial"]), "0.5")
@@ -158,12 +158,12 @@ def test_offline_is_normal(shell: Shell, fake: FakeServer) -> None:
     assert "can't be reached" in err
     assert shell("sync")[0] == 1
     assert shell("ask")[0] == 1
-    fake.online = True
+    server.online = True
     assert len(read(shell, "ask", "-n", "4")) == 4
 
 
-def test_a_finished_study_says_its_verdict(shell: Shell, fake: FakeServer) -> None:
-    while not fake.server.stopped:
+def test_a_finished_study_says_its_verdict(shell: Shell, server: RealServer) -> None:
+    while not server.server.stopped:
         for trial in read(shell, "ask", "-n", "1000"):
             reward = 0.9 if trial["arm"] == "A" else -0.9
             code, out, _ = shell("tell", str(trial["trial"]), str(reward))
@@ -182,7 +182,9 @@ def test_settings_that_are_missing_or_wrong(shell: Shell, monkeypatch: pytest.Mo
     )
     monkeypatch.setenv("BESTARM_URL", "http://fake")
     monkeypatch.setenv("BESTARM_TOKEN", "token-of-nobody")
-    assert shell("ask") == (2, "", "bestarm: this token is not valid.\n")
+    code, _, err = shell("ask")
+    assert code == 2
+    assert err.startswith("bestarm: this token is unknown")
     assert len(read(shell, "ask", "--token", "token-of-lab-b", "--journal", "b.db")) == 1
     assert Path("b.db").exists()
     code, _, err = shell("ask", "--token", "token-of-lab-b", "--journal", "b.db", "--study", "solvents")
