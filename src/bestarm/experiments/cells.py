@@ -47,7 +47,10 @@ class Variant:
     @property
     def name(self) -> str:
         """The method and its parameters, in the words of `bestarm simulate --set`."""
-        words = [f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in self.parameters]
+        words = [
+            f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
+            for key, value in self.parameters
+        ]
         return " ".join([self.method, *words])
 
 
@@ -177,7 +180,18 @@ def run_cell(cell: Cell) -> list[Row]:
 def _bounds(cell: Cell) -> list[Row]:
     values = [lower_bound(instance.problem) for instance in cell.instances]
     return [
-        Row(run, cell.instance(run).seed, values[0 if len(values) == 1 else place], 0, 0, 0, True, "", True, False)
+        Row(
+            run,
+            cell.instance(run).seed,
+            values[0 if len(values) == 1 else place],
+            0,
+            0,
+            0,
+            True,
+            "",
+            True,
+            False,
+        )
         for place, run in enumerate(cell.runs)
     ]
 
@@ -187,7 +201,10 @@ def code_hash() -> str:
     """A short hash of the version and of the sources that runs are made by."""
     root = Path(bestarm.__file__).parent
     digest = hashlib.sha256(bestarm.__version__.encode())
-    for path in (root / "lower_bound.py", *(file for name in SOURCES for file in sorted((root / name).glob("*.py")))):
+    for path in (
+        root / "lower_bound.py",
+        *(file for name in SOURCES for file in sorted((root / name).glob("*.py"))),
+    ):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

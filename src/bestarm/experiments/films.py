@@ -1,4 +1,4 @@
-"""Films as arms: features from their tags and genres, a θ learned from ratings, and arm sets with a wanted gap."""
+"""Films as arms: features from tags and genres, a θ learned from ratings, and arm sets with a wanted gap."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def arm_set(films: Films, gap: float, arms: int, seed: int) -> Instance:
     """
     candidates = _candidates(films, gap, arms)
     if not candidates.size:
-        raise UserError(f"no film has {arms - 1} others that are worse by {gap}; take fewer arms or a smaller gap.")
+        raise UserError(
+            f"no film has {arms - 1} others that are worse by {gap}; take fewer arms or a smaller gap."
+        )
     random = np.random.default_rng(seed)
     best = int(random.choice(candidates))
     band = np.flatnonzero(np.abs(films.rewards[best] - films.rewards - gap) <= BAND)
@@ -101,8 +103,8 @@ def _features(data: MovieLens, dimension: int, seed: int) -> Floats:
         raise UserError(f"the tags and genres of {data.name} have no words.") from None
     if min(weights.shape) <= dimension:
         raise UserError(
-            f"{data.name} has {weights.shape[0]} films and {weights.shape[1]} words in their tags and genres; "
-            f"features with {dimension} dimensions need more of both."
+            f"{data.name} has {weights.shape[0]} films and {weights.shape[1]} words in their tags and "
+            f"genres; features with {dimension} dimensions need more of both."
         )
     columns = TruncatedSVD(dimension, random_state=seed).fit_transform(weights)
     spread = columns.std(axis=0)

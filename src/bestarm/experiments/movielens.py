@@ -1,4 +1,4 @@
-"""Read a MovieLens folder or zip as GroupLens ships it, in pieces, so that 20 million ratings need little memory."""
+"""Read a MovieLens folder or zip as GroupLens ships it, in pieces: 20 million ratings need little memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ FILES = ("ratings.csv", "tags.csv", "movies.csv")
 CHUNK = 500_000
 FEW_USERS = 10
 HOME = (
-    "MovieLens comes from GroupLens (grouplens.org, datasets, MovieLens): take ml-20m, ml-25m, ml-latest or "
-    f"ml-latest-small, whose folder or zip has {', '.join(FILES[:-1])} and {FILES[-1]}; bestarm downloads nothing"
+    "MovieLens comes from GroupLens (grouplens.org, datasets, MovieLens): take ml-20m, ml-25m, ml-latest "
+    f"or ml-latest-small, whose folder or zip has {', '.join(FILES[:-1])} and {FILES[-1]}; bestarm "
+    "downloads nothing"
 )
 
 Ids = NDArray[np.int64]
@@ -103,7 +104,8 @@ class Source:
         except (ValueError, zipfile.BadZipFile) as error:  # pandas' own errors are ValueErrors
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise UserError(
-                f"{file} of {self.path} could not be read ({reason}); it must have the columns {', '.join(columns)}."
+                f"{file} of {self.path} could not be read ({reason}); it must have the columns "
+                f"{', '.join(columns)}."
             ) from None
 
 
@@ -170,7 +172,9 @@ def _films(source: Source) -> tuple[Ids, tuple[str, ...], list[str]]:
     order = np.argsort(np.array(ids, dtype=np.int64), kind="stable")
     sorted_ids = np.array(ids, dtype=np.int64)[order]
     if (np.diff(sorted_ids) == 0).any():
-        raise UserError(f"movies.csv of {source.path} has the film {sorted_ids[:-1][np.diff(sorted_ids) == 0][0]} twice.")
+        raise UserError(
+            f"movies.csv of {source.path} has the film {sorted_ids[:-1][np.diff(sorted_ids) == 0][0]} twice."
+        )
     return sorted_ids, tuple(titles[place] for place in order), [genres[place] for place in order]
 
 

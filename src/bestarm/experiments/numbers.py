@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -85,9 +86,7 @@ class Numbers:
     def variants(self, experiment: str, method: str, gap: float) -> list[Line]:
         """All variants of a method at a gap."""
         return [
-            line
-            for line in self.lines
-            if (line.experiment, line.method, line.gap) == (experiment, method, gap)
+            line for line in self.lines if (line.experiment, line.method, line.gap) == (experiment, method, gap)
         ]
 
 
@@ -121,12 +120,8 @@ def write_summary(folder: Path) -> None:
 
 def read_numbers(folder: Path) -> Numbers:
     """The lines of `summary.csv`."""
-    convert = {"str": str, "int": int, "float": float}
     with (folder / SUMMARY).open(newline="", encoding="utf-8") as file:
-        return Numbers(
-            Line(**{field.name: convert[str(field.type)](row[field.name]) for field in fields(Line)})
-            for row in csv.DictReader(file)
-        )
+        return Numbers(_line(row) for row in csv.DictReader(file))
 
 
 def summarise(rows: Sequence[dict[str, str]]) -> Line:
@@ -135,10 +130,9 @@ def summarise(rows: Sequence[dict[str, str]]) -> Line:
     samples = np.array([float(row["samples"]) for row in rows])
     sent = np.array([float(row["communications"]) for row in rows])
     finished = sum(int(row["finished"]) for row in rows)
-    return Line(
-        **{name: first[name] for name in ("experiment", "instance", "variant", "method")},
-        **{name: int(first[name]) for name in ("arms", "dimension", "agents")},
-        **{name: float(first[name]) for name in ("sigma", "delta", "epsilon", "gap")},
+    copied = [field.name for field in fields(Line)][:11]  # experiment to method: the same in all rows
+    return _line(
+        {name: first[name] for name in copied},
         runs=len(rows),
         best=sum(int(row["best"]) for row in rows),
         wrong=sum(int(row["wrong"]) for row in rows),
@@ -147,6 +141,13 @@ def summarise(rows: Sequence[dict[str, str]]) -> Line:
         **_interval("communications", sent),
         switches=float(np.mean([float(row["switches"]) for row in rows])),
     )
+
+
+def _line(values: Mapping[str, str], **more: float) -> Line:
+    """A line from text and numbers, each as its field is declared."""
+    convert: dict[str, Callable[[Any], Any]] = {"str": str, "int": int, "float": float}
+    given: dict[str, Any] = {**values, **more}
+    return Line(**{field.name: convert[str(field.type)](given[field.name]) for field in fields(Line)})
 
 
 def _interval(name: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, float]:
@@ -177,8 +178,6 @@ def _parameters(cell: Cell) -> dict[str, Any]:
     """All parameters of the cell's method, those that have their defaults included."""
     if cell.variant.method == LOWER_BOUND:
         return {}
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said elsewhere
         problem = cell.instances[0].problem

@@ -46,9 +46,7 @@ def mab_cells(runs: int, seed: int) -> Iterator[Cell]:
     periods = [Variant.of("sync-ugapec", period=period) for period in PERIODS]
     for gap in synthetic.GAPS:
         chosen = variants + (periods if gap == HARDEST else [])
-        yield from make_cells(
-            MAB, gap, chosen, [synthetic.separate(gap)], agents=AGENTS, runs=runs, seed=seed
-        )
+        yield from make_cells(MAB, gap, chosen, [synthetic.separate(gap)], agents=AGENTS, runs=runs, seed=seed)
 
 
 def linear_cells(runs: int, seed: int, instance: str) -> Iterator[Cell]:

@@ -70,7 +70,7 @@ def expected_seconds(cell: Cell) -> float:
     if cell.variant.method == LOWER_BOUND:
         return 0.001 * len(cell.instances) * size
     slow = {"ugapec": 0.002, "sync-ugapec": 0.002, "lingape": 0.004, "sync-lingape": 0.005, "falinpe": 0.008}
-    each = slow.get(cell.variant.method, 0.0005) * size**0.8
+    each = slow.get(cell.variant.method, 0.0005) * float(size**0.8)
     if cell.variant.method == "falinpe" and len(problem.arms) > problem.dimension:
         each *= 1 if ("selection", "greedy") in cell.variant.parameters else 6  # linear programmes
     return 0.04 * len(cell.instances) + each * len(cell.runs)

@@ -83,9 +83,7 @@ def instance_seed(seed: int, run: int) -> int:
 
 def _linear_problem(name: str, features: NDArray[np.float64], theta: NDArray[np.float64]) -> Problem:
     names = [f"arm-{k}" for k in range(1, len(features) + 1)]
-    return Problem(
-        names, features=features, theta=theta, sigma=SIGMA, delta=DELTA, epsilon=EPSILON, name=name
-    )
+    return Problem(names, features=features, theta=theta, sigma=SIGMA, delta=DELTA, epsilon=EPSILON, name=name)
 
 
 def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
