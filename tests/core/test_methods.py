@@ -381,7 +381,8 @@ def evidence_of_span(features: list[Vector], pulls: list[int], sums: Vector, p: 
     theta = solve(a, [math.fsum(s * x[r] for s, x in zip(sums, features, strict=True)) for r in range(d)])
     both = [[u + v for u, v in zip(left, right, strict=True)] for left, right in zip(a, l0, strict=True)]
     right = math.log(1 / p.delta) + 0.5 * math.log(determinant(both) / determinant(l0))
-    i = max(range(arms), key=lambda k: (dot(features[k], theta), -k))
+    i, clear = argmax({k: dot(features[k], theta) for k in range(arms)})
+    assume(clear)  # else rounding decides who leads
     ratios = []
     for j in range(arms):
         if j != i:
