@@ -70,7 +70,9 @@ class Runs:
     def add(self, piece: Piece) -> None:
         """Take a finished piece, and write it down before anything else happens."""
         if self._file is not None:
-            self._file.write(json.dumps(piece._asdict(), separators=(",", ":")) + "\n")
+            # The loops that are not compiled hand out numpy's numbers; `item` makes them Python's.
+            line = json.dumps(piece._asdict(), separators=(",", ":"), default=lambda value: value.item())
+            self._file.write(line + "\n")
             self._file.flush()
         self._take(piece)
 

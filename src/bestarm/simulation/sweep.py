@@ -165,9 +165,14 @@ def _methods_first(pieces: list[Work]) -> list[Work]:
 
 
 def _answers(pieces: list[Work], jobs: int, cluster: str | None) -> Iterator[Piece]:
-    if jobs == 1 and cluster is None:
-        return (run_piece(*piece) for piece in pieces)
-    return spread_over_workers(run_piece, pieces, jobs, cluster, ordered=False)
+    if jobs > 1 or cluster is not None:
+        yield from spread_over_workers(run_piece, pieces, jobs, cluster, ordered=False)
+        return
+    for cell, numbers, code in pieces:
+        while numbers:
+            piece = run_piece(cell, numbers, code)
+            numbers = numbers[len(piece.outcomes) :]
+            yield piece
 
 
 def run_piece(cell: Cell, numbers: range, code: str) -> Piece:

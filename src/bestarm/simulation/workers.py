@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from bestarm.errors import ServiceError, UserError
 
+CONNECT_SECONDS = 10
+
 Answer = TypeVar("Answer")
 
 
@@ -50,11 +52,9 @@ def _connected(cluster: str) -> Iterator[None]:
     except ImportError:
         raise UserError('a cluster needs Dask: pip install "bestarm[cluster]".') from None
     try:
-        client = Client(cluster, timeout=10)
+        client = Client(cluster, timeout=CONNECT_SECONDS)
     except ValueError as error:
-        raise UserError(
-            f"cluster is {cluster!r}; it must be an address such as tcp://host:8786 ({error})."
-        ) from None
+        raise UserError(f"cluster is {cluster!r}; it must look like tcp://host:8786 ({error}).") from None
     except OSError:
         raise ServiceError(f"no Dask scheduler answers at {cluster}; is it running there?") from None
     with client:
