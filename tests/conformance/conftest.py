@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from folders import quick_folder
 from postgres import Postgres, postgres
 
 from bestarm.service.storage import Storage
@@ -20,12 +20,14 @@ def cluster() -> Iterator[Postgres]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of an empty storage."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'bestarm.db'}"
-    server: Postgres = request.getfixturevalue("cluster")
-    return server.database()
+    if request.param == "postgresql":
+        server: Postgres = request.getfixturevalue("cluster")
+        yield server.database()
+        return
+    with quick_folder() as folder:
+        yield f"sqlite:///{folder / 'bestarm.db'}"
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -44,7 +45,7 @@ def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
         with suppress(asyncio.CancelledError):
             await polling
 
-    app = FastAPI(
+    app = App(
         title="bestarm",
         version=__version__,
         description="Several sites find the best of K options together, at their own pace, with a guarantee.",
@@ -67,12 +68,19 @@ def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
 
     for part in (route_studies, route_tokens, route_sites, route_watch):
         app.include_router(part.router(service))
-    description = describe(app)
-    app.openapi = lambda: description  # type: ignore[method-assign]
     if (DASHBOARD / "index.html").is_file():
         app.mount("/", StaticFiles(directory=DASHBOARD, html=True))
     app.add_middleware(Count, counters=storage.counters)
     return app
+
+
+class App(FastAPI):
+    """FastAPI with our description of the routes."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            self.openapi_schema = describe(self)
+        return self.openapi_schema
 
 
 class Count:

@@ -1,0 +1,73 @@
+"""An application on SQLite, driven in this process, with one study and a token for every role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from folders import quick_folder
+from serving import Local
+from uploads import small_problem
+
+from bestarm.client.connection import Connection
+from bestarm.service.app import create_app
+from bestarm.service.service import Limits
+from bestarm.service.storage import Storage
+
+PROBLEM = small_problem()
+URL = "http://bestarm.test"
+
+
+class World:
+    """The application, and connections for everybody who may call it."""
+
+    def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
+        self.storage = storage
+        self.app: FastAPI = create_app(storage, limits)
+        self.local = Local(self.app)
+        self.admin_token = storage.admit(None).result() or ""
+        self.admin = self.connect(self.admin_token)
+
+    def connect(self, token: str) -> Connection:
+        return Connection(URL, token, transport=self.local)
+
+    def http(self, token: str | None = None) -> httpx.Client:
+        """A bare client, for answers that `Connection` would turn into exceptions."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=URL, transport=self.local, headers=headers)
+
+    def create(self, name: str = "ligands", **fields: object) -> dict[str, object]:
+        body = {"problem": small_problem(name).to_dict(), "agents": 4} | fields
+        return self.admin.call("POST", "/v1/studies", body)
+
+    def token(self, study: str = "ligands", **fields: object) -> str:
+        secret: str = self.admin.call("POST", f"/v1/studies/{study}/tokens", fields)["token"]
+        return secret
+
+    def close(self) -> None:
+        self.local.close()
+        self.storage.close()
+
+
+@pytest.fixture
+def make_world() -> Iterator[Callable[..., World]]:
+    worlds: list[World] = []
+
+    def make(**limits: float) -> World:
+        storage = Storage(f"sqlite:///{folder / f'{len(worlds)}.db'}")
+        worlds.append(World(storage, Limits(**limits)))  # type: ignore[arg-type]
+        return worlds[-1]
+
+    with quick_folder() as folder:
+        yield make
+        for world in worlds:
+            world.close()
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World]) -> World:
+    made = make_world()
+    made.create()
+    return made
