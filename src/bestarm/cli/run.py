@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from bestarm.cli.interrupt import in_a_thread
 from bestarm.cli.options import Task
 from bestarm.cli.output import say
 from bestarm.cli.progress import Progress, saying_after_a_while, saying_when_compiling
@@ -50,9 +51,10 @@ def run_one(task: Task, method: Method, comparing: bool, progress: Progress) -> 
         max_samples=options.max_samples,
     )
     if options.jobs == 1 and options.cluster is None:
-        return work(runs=options.runs, progress=progress)
+        here = partial(work, runs=options.runs, progress=progress)
+        return here() if engine == "rounds" else in_a_thread(here)
     if engine != "rounds" and options.cluster is None:
-        work(runs=1)  # compiled once, here, and not in every process
+        in_a_thread(partial(work, runs=1))  # compiled once, here, and not in every process
     return work(runs=options.runs, progress=progress, jobs=options.jobs, cluster=options.cluster)
 
 
@@ -62,6 +64,4 @@ def warn_of_ties(problem: Problem) -> None:
         best = np.flatnonzero(problem.means == problem.means.max())
         if best.size > 1:
             names = " and ".join(problem.arms[k] for k in best[:2])
-            say(
-                f"warning: {names} are equally good and epsilon is 0, so no amount of samples tells them apart."
-            )
+            say(f"warning: {names} are equally good and epsilon is 0, so no number of samples can decide.")
