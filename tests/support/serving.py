@@ -84,7 +84,7 @@ class Local(httpx.BaseTransport):
         async def answered() -> httpx.Response:
             response = await self._inner.handle_async_request(copy)
             body = await response.aread()
-            return httpx.Response(response.status_code, headers=response.headers, content=body)
+            return httpx.Response(response.status_code, headers=response.headers, stream=httpx.ByteStream(body))
 
         response: httpx.Response = self.run(answered())
         return response

@@ -28,6 +28,7 @@ def router(service: Service) -> APIRouter:
         "/studies/{study}/join",
         summary="Join a study, or ask again after a restart",
         responses=answers(shapes.Joined, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.Nothing, required=False),
     )
     async def join(request: Request, study: StudyName) -> Response:
         token = await access.allow(request, AGENT, study)

@@ -16,7 +16,7 @@ PROBLEM = {
     "arm": [{"name": "A"}, {"name": "B"}],
 }
 PARAMETERS = {"stopping": "pairs", "thrift": "balanced", "pseudo_count": 10.0, "min_batch": 1}
-FINGERPRINT = "fc5ef86fd2c5b0f4"
+FINGERPRINT = "18566d70caa08ade"
 PROMISE = "The arm that this study returns is the best one, except with probability at most 0.05."
 
 Tally = dict[str, tuple[int, float]]
@@ -156,6 +156,10 @@ class Joined(Shape):
     parameters: dict[str, int | float | str] = Field(examples=[PARAMETERS])
     agents: int = Field(examples=[10])
     reply: Download | Stop
+
+
+class Nothing(Shape):
+    """A body with nothing in it; it may be left out."""
 
 
 class NewUpload(Shape):
