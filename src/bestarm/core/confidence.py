@@ -7,12 +7,16 @@ given those before them (`docs/guarantee.md` has the lemma that makes it so, and
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bestarm.core.breaking import Reading, read
 from bestarm.core.estimate import View
 from bestarm.core.setting import Setting
 from bestarm.core.tally import Counts, Floats
+
+LOG_2, SQRT_2, SQRT_PI = math.log(2.0), math.sqrt(2.0), math.sqrt(math.pi)
 
 
 def famabpe(pulls: Counts, view: View, setting: Setting) -> Reading:
@@ -92,23 +96,70 @@ def ridge_reading(view: View, scale: float, setting: Setting) -> Reading:
 def pairs(pulls: Counts, view: View, setting: Setting) -> Reading:
     """The pair test of `sharp`, for arms without features or with linearly independent ones.
 
-    `α(i,k) = σ √( 2 (1/w_i + 1/w_k) ( log((K−1)/δ) + ½ log(1 + T_i/ρ) + ½ log(1 + T_k/ρ) ) )` with
-    `w = T²/(T + ρ)`. Stopping at B ≤ ε is `(μ̂_i − μ̂_k + ε)² / (2σ²(1/w_i + 1/w_k)) ≥ threshold` for all k.
+    Leader i stops when, for every other arm j, `inf_m [ g(T_i, μ̂_i − m) + g(T_j, m + ε − μ̂_j) ] ≥ log((K−1)/δ)`
+    with `g(T, x) = log 2 + ½ log(ρ/(T+ρ)) + z²/2 + log Φ(z)`, `z = T x / (σ √(T+ρ))`. α(i,j) is the margin at
+    which this holds with equality (`pair_radius`).
 
-    *Proof.* With Z = T(μ̂ − μ), √(ρ/(T+ρ)) exp(Z²/(2σ²(T+ρ))) is a non-negative supermartingale that starts
-    at 1 (a normal mixture), and so is the product over two arms under adaptive sampling. If the leader i is
-    worse than the best arm j by more than ε, the left side is at most Z_i²/(2σ²(T_i+ρ)) + Z_j²/(2σ²(T_j+ρ)),
-    being the minimum of that form over all means with μ_i + ε ≤ μ_j. Ville's inequality and a union over the
-    K − 1 wrong leaders give δ. It holds for any sampling rule, any batches and any number of agents.
+    *Proof.* For an arm with mean at most m, exp g(T, μ̂ − m) is the mixture of the supermartingales
+    exp(s Z/σ² − s² T/(2σ²)), Z = T(μ̂ − m), over s > 0 with the half-normal density of variance σ²/ρ: a
+    non-negative supermartingale that starts at 1. The same holds for an arm with mean at least m and m − μ̂,
+    and for the product over two arms under adaptive sampling. If the leader i is worse than the best arm j by
+    more than ε, both factors are such for m = μ_i, so the infimum over m exceeds (K−1)/δ at any time with
+    probability at most δ/(K−1), by Ville's inequality. The union over the K − 1 wrong leaders gives δ. It
+    holds for any sampling rule, any batches and any number of agents.
     """
-    rho = setting.pseudo_count
-    counts = pulls.astype(np.float64)
-    inverse_weights = (counts + rho) / (counts * counts)
-    half_logs = 0.5 * np.log1p(counts / rho)
     leader = int(np.argmax(view.values))
-    threshold = np.log((setting.arms - 1) / setting.delta) + half_logs + half_logs[leader]
-    radii = setting.sigma * np.sqrt(2.0 * (inverse_weights + inverse_weights[leader]) * threshold)
+    level = np.log((setting.arms - 1) / setting.delta)
+    radii = np.zeros(setting.arms)
+    for k in range(setting.arms):
+        if k != leader:
+            radii[k] = setting.sigma * pair_radius(pulls[leader], pulls[k], level, setting.pseudo_count)
     return read(view.values, leader, radii, 0.0, setting.epsilon)
+
+
+def pair_radius(first: int, second: int, level: float, rho: float) -> float:
+    """The margin D, for σ = 1, at which `inf_x [ g(first, x) + g(second, D − x) ] = level`.
+
+    g is convex and increasing in x, so at the infimum both slopes are equal. Newton's method solves
+    `g(first, x) + g(second, y) = level`, `g'(first, x) = g'(second, y)`, for D = x + y, in the two arms'
+    standardised margins. Where it does not converge the radius is infinite: no stop without the proof.
+
+    >>> round(float(pair_radius(100, 100, np.log(4 / 0.05), 10.0)), 4)
+    0.4881
+    """
+    a, b = first / math.sqrt(first + rho), second / math.sqrt(second + rho)
+    height = level + 0.5 * math.log1p(first / rho) + 0.5 * math.log1p(second / rho) - 2.0 * LOG_2
+    start = math.sqrt(2.0 * max(height, 0.02) / (1.0 / (a * a) + 1.0 / (b * b)))
+    u, v = start / a, start / b
+    for _ in range(60):
+        high_u, slope_u, bend_u = one_sided(u)
+        high_v, slope_v, bend_v = one_sided(v)
+        off, tilt = height - high_u - high_v, b * slope_v - a * slope_u
+        scale = slope_u * b * bend_v + slope_v * a * bend_u
+        if not scale > 0.0:
+            break
+        step_u, step_v = (
+            (off * b * bend_v + tilt * slope_v) / scale,
+            (off * a * bend_u - tilt * slope_u) / scale,
+        )
+        u, v = u + step_u, v + step_v
+        if abs(step_u) + abs(step_v) < 1e-9 * (1.0 + abs(u) + abs(v)):
+            return u / a + v / b
+    return math.inf
+
+
+def one_sided(z: float) -> tuple[float, float, float]:
+    """`z²/2 + log Φ(z)`, the heart of a one-sided normal mixture, with its first and second derivative."""
+    x = -z / SQRT_2
+    if x < 4.0:
+        below = 0.5 * math.erfc(x)
+        value, mills = 0.5 * z * z + math.log(below), math.exp(-0.5 * z * z) / (SQRT_2 * SQRT_PI * below)
+    else:  # the continued fraction of exp(x²) erfc(x), which is all but exact here
+        tail = x
+        for n in range(40, 0, -1):
+            tail = x + 0.5 * n / tail
+        value, mills = -math.log(2.0 * SQRT_PI * tail), SQRT_2 * tail
+    return value, z + mills, 1.0 - mills * (z + mills)
 
 
 def span(pulls: Counts, view: View, setting: Setting) -> Reading:

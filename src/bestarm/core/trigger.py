@@ -8,6 +8,8 @@ from bestarm.core.breaking import Reading
 from bestarm.core.estimate import View
 from bestarm.core.setting import Setting
 
+EARLY = 100.0  # samples an arm until which a batch may make the samples grow by more than their own number
+
 
 def every_pull(view: View, reading: Reading, arm: int, setting: Setting) -> int:
     """One pull: the single-agent methods know every reward at once."""
@@ -40,9 +42,11 @@ def aim(view: View, reading: Reading, arm: int, setting: Setting) -> int:
     """`sharp`'s batch: grow geometrically while little is known, aim at the end when it comes into sight.
 
     The evidence e grows about in proportion to the samples, so about `R = N(1/e − 1)` are missing. The batch is
-    `max(1, ⌈ min(max(c·R, a·N), h·N) / M ⌉)`.
+    `max(1, ⌈ min(max(c·R, a·N), h·N, N + 100·K) / M ⌉)`. The last limit keeps a run whose evidence is late by
+    bad luck from growing by the factor 1 + h each time; without it the longest runs are much longer.
     """
     samples = float(view.samples)
     missing = samples * max(1.0 / max(reading.evidence, 1e-12) - 1.0, 0.0)
-    together = min(max(setting.aim * missing, setting.growth * samples), setting.reach * samples)
+    limit = min(setting.reach * samples, samples + EARLY * setting.arms)
+    together = min(max(setting.aim * missing, setting.growth * samples), limit)
     return max(1, int(np.ceil(together / setting.agents)))

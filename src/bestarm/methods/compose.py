@@ -41,7 +41,7 @@ TRIGGER = {
     "aim": trigger.aim,
     "every-pull": trigger.every_pull,
 }
-THRIFT = {"samples": (0.02, 0.3, 0.1), "balanced": (0.05, 1.0, 0.2), "messages": (0.2, 3.0, 0.3)}
+THRIFT = {"samples": (0.02, 0.3, 0.1), "balanced": (0.05, 1.4, 0.18), "messages": (0.2, 4.0, 0.3)}
 PERIOD_COUNTS = ("agent", "all")
 
 
