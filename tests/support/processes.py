@@ -1,0 +1,142 @@
+"""Servers and sites as real processes that can be killed, and started again in milliseconds.
+
+A nursery imports everything once and forks a child for each process, so that a hundred kills don't cost a
+hundred imports. A child runs `bestarm serve`, or a site that works through studies and notes what it told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+from typing import Any, NoReturn
+
+UNIT = 2**30  # rewards are whole numbers of about this size, so that their sums are exact and tell them apart
+
+
+class Nursery:
+    """Starts and kills processes by name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = (folder / "processes.log").open("ab")
+        command = [sys.executable, "-W", "error", __file__]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True
+        )
+
+    def _say(self, *words: Any) -> str:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps(words), file=self.process.stdin, flush=True)
+        return self.process.stdout.readline().strip()
+
+    def start(self, name: str, kind: str, *arguments: Any) -> None:
+        """Start a process; for a server, wait until it listens."""
+        assert self._say("start", name, kind, arguments) == ("listening" if kind == "serve" else "started")
+
+    def kill(self, name: str) -> None:
+        """End it at whatever instruction it is."""
+        assert self._say("kill", name) == "killed"
+
+    def wait(self, name: str) -> int:
+        """Its exit code, once it has ended by itself."""
+        return int(self._say("wait", name))
+
+    def close(self) -> None:
+        """Kill what is left."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait(timeout=20)
+        self.process.stdout.close()
+        self.log.close()
+
+
+def nurse() -> None:
+    """The nursery's own process: one order a line."""
+    import bestarm.client.remote
+    import bestarm.service.admin
+    import bestarm.service.app
+    import bestarm.service.listener  # noqa: F401 (imported once, for all children)
+
+    children: dict[str, int] = {}
+    for line in sys.stdin:
+        order, name, *others = json.loads(line)
+        if order == "start":
+            kind, arguments = others
+            reading, writing = os.pipe()
+            children[name] = os.fork()
+            if children[name] == 0:
+                os.close(reading)
+                os.dup2(writing, 1)
+                become(kind, arguments)
+            os.close(writing)
+            with os.fdopen(reading) as output:
+                word = output.readline().split(" ")[0].strip()
+            print(word, flush=True)
+        elif order == "kill":
+            os.kill(children[name], signal.SIGKILL)
+            os.waitpid(children.pop(name), 0)
+            print("killed", flush=True)
+        else:
+            _, status = os.waitpid(children.pop(name), 0)
+            print(os.waitstatus_to_exitcode(status), flush=True)
+    for child in children.values():
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def become(kind: str, arguments: list[Any]) -> NoReturn:
+    """In the child: do the work, and never come back."""
+    try:
+        if kind == "serve":
+            sys.argv = ["bestarm", "serve", *arguments]
+            from bestarm.cli.main import run
+
+            run()
+        else:
+            print("started", flush=True)
+            site(**arguments[0])
+        os._exit(0)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        os._exit(1)
+
+
+def site(url: str, tokens: dict[str, str], folder: str, name: str, seed: int, done: str) -> None:
+    """Work through studies, one after the other, until the file `done` is there; the last one never ends."""
+    from bestarm.client.connection import Connection
+    from bestarm.client.journal import Journal
+    from bestarm.client.patience import Patience
+    from bestarm.client.remote import Lab
+
+    patience = Patience(sleep=lambda seconds: time.sleep(seconds / 20))
+    random = Random(seed)
+    ledger = os.open(f"{folder}/{name}.ledger", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for study, token in tokens.items():
+        path = Path(f"{folder}/{name}-{study}.db")
+        if Path(done).exists() and not path.exists():
+            return
+        with Lab(Connection(url, token), Journal(path), study, patience=patience) as lab:
+            if not lab.joined:
+                lab.sync(wait=None)
+            gap = 0.0 if study == list(tokens)[-1] else 0.25
+            means = {arm: 0.9 - gap * k for k, arm in enumerate(lab.problem.arms)}
+            while not lab.finished and not Path(done).exists():
+                for trial in lab.ask(random.randint(1, 5), wait=None):
+                    reward = float(round(UNIT * random.gauss(means[trial.arm], 0.3)))
+                    lab.tell(trial, reward)
+                    os.write(ledger, f"{study} {trial.number} {trial.arm} {reward!r}\n".encode())
+                    os.fsync(ledger)
+            lab.leave(wait=None)
+
+
+if __name__ == "__main__":
+    nurse()
