@@ -72,8 +72,9 @@ def every(
         return
     table = make_table("id", "role", "study", "agent", "created", "expires", "revoked")
     for row in found["tokens"]:
-        keys = ("id", "role", "study", "agent", "created_at", "expires_at", "revoked_at")
-        table.add_row(*(row[key] or "–" for key in keys))
+        words = [row[key] or "–" for key in ("id", "role", "study", "agent")]
+        times = [(row[key] or "–")[:16] for key in ("created_at", "expires_at", "revoked_at")]  # to the minute
+        table.add_row(*words, *times)
     print_table(table if found["tokens"] else "There are no tokens.")
 
 

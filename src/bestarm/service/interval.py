@@ -40,25 +40,25 @@ def estimates(method: Method, tally: Tally) -> list[Estimate | None]:
 def radii_of(method: Method, tally: Tally) -> Floats:
     """The radius of every arm's own interval.
 
-    The rules give radii α(i,k) of gaps. An arm's own radius is its gap to an arm whose mean is known to be 0:
-    one with features 0 where there are features, one with infinitely many pulls where there are none. The pair
+    The rules give radii α(i,k) of gaps. An arm's own radius is its gap to arms whose means are known to be 0:
+    with features, to one whose features are 0; without, to arms that were pulled infinitely often. The pair
     test of `sharp` has no such limit, and takes its mixture for one arm instead.
     """
-    rule = method.rules.confidence
+    rule, setting = method.rules.confidence, method.setting
     if rule is confidence.pairs:
-        return mixture_radii(tally.pulls, method.setting)
+        return mixture_radii(tally.pulls, setting)
     view, _ = method.read(tally)
-    setting = method.setting
-    still = view._replace(values=np.zeros(2))
-    radii = np.zeros(tally.pulls.size)
-    for k in range(tally.pulls.size):
-        if setting.features.shape[1]:
-            rows = np.stack([np.zeros_like(setting.features[k]), setting.features[k]])
-            reading = rule(tally.pulls, still, setting._replace(features=rows))
-        else:
-            reading = rule(np.array([np.inf, tally.pulls[k]]), still, setting)
-        radii[k] = reading.breaking_index
-    return radii
+    if setting.features.shape[1] == 0:
+        known = np.full(tally.pulls.size, np.inf)
+        known[0] = 1.0  # these rules have α(k) in proportion to 1/√T_k, so one pull of one arm says it all
+        reading = rule(known, view._replace(values=np.zeros(known.size)), setting)
+        radii: Floats = reading.breaking_index / np.sqrt(tally.pulls)
+        return radii
+    at_zero = view._replace(values=np.zeros(2))
+    pairs = [np.stack([np.zeros_like(row), row]) for row in setting.features]
+    return np.array(
+        [rule(tally.pulls, at_zero, setting._replace(features=pair)).breaking_index for pair in pairs]
+    )
 
 
 def mixture_radii(pulls: Counts, setting: Setting) -> Floats:

@@ -1,0 +1,109 @@
+"""`bestarm study` and `bestarm token`, against a server process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from serving import serving
+
+from bestarm.cli.main import run
+from bestarm.client.connection import Connection
+
+Command = Callable[..., str]
+
+
+@pytest.fixture
+def bestarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """What a command prints, on stderr if it should fail; in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str, code: int = 0) -> str:
+        monkeypatch.setattr(sys, "argv", ["bestarm", *words])
+        with pytest.raises(SystemExit) as ended:
+            run()
+        printed = capsys.readouterr()
+        assert ended.value.code == code, printed.err
+        assert printed.err.count("\n") == (1 if code else 0)
+        return printed.out if code == 0 else printed.err
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--storage", "oracle://x"], "storage is"),
+        (["--ssl-certfile", "none.pem"], "belong together"),
+        (["--ssl-certfile", "none.pem", "--ssl-keyfile", "none.pem"], "certificate and key can't be used"),
+        (["--admin-token-file", "nowhere/token"], "can't be written"),
+    ],
+)
+def test_a_server_that_can_not_start_says_why(bestarm: Command, options: list[str], sentence: str) -> None:
+    file = [] if "--admin-token-file" in options else ["--admin-token-file", "token"]
+    assert sentence in bestarm("serve", "--port", "0", *file, *options, code=2)
+
+
+def test_studies_and_tokens_from_the_command_line(
+    bestarm: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "problem.toml").write_text(
+        'name = "pages"\nreward_range = [0.0, 1.0]\n[[arm]]\nname = "A"\n[[arm]]\nname = "B"\n'
+    )
+
+    with serving(folder=tmp_path) as server:
+        monkeypatch.setenv("BESTARM_URL", server.url)
+        monkeypatch.setenv("BESTARM_TOKEN", server.admin_token)
+        made = bestarm("study", "create", "problem.toml", "--agents", "3", "--set", "thrift=messages")
+        assert "except with probability at most 0.05" in made
+        assert "The number of agents is not a part of it" in made
+        assert "rewards lie between 0 and 1" in made
+        assert "exists" not in made
+        assert "already" in bestarm("study", "create", "problem.toml", "--agents", "3", code=2)
+        assert "can be simulated, not served" in bestarm(
+            "study", "create", "problem.toml", "--agents", "3", "--method", "ugapec", code=2
+        )
+        shown = json.loads(bestarm("study", "list", "--format", "json"))["studies"]
+        assert [study["study"] for study in shown] == ["pages"]
+        assert "pages" in bestarm("study", "list")
+
+        token = json.loads(
+            bestarm("token", "create", "--study", "pages", "--agent", "lab-a", "--format", "json")
+        )
+        assert token["role"] == "agent"
+        assert token["expires_at"] is None
+        viewer = bestarm("token", "create", "--study", "pages", "--viewer", "--expires", "30")
+        assert "valid until" in viewer
+        assert "Give one of" in bestarm("token", "create", "--study", "pages", code=2)
+
+        problem = json.loads(bestarm("study", "show", "pages", "--format", "json"))
+        assert problem["parameters"]["thrift"] == "messages"
+        with Connection(server.url, token["token"]) as lab:
+            joined = lab.call("POST", "/v1/studies/pages/join")
+            body = {"problem": joined["reply"]["problem"], "agent": "lab-a", "sequence": 1}
+            lab.call(
+                "POST", "/v1/studies/pages/uploads", body | {"tally": {"A": [200, 190.5], "B": [200, 10.25]}}
+            )
+        assert "the answer is A" in bestarm("study", "show", "pages")
+
+        assert json.loads(bestarm("study", "export", "pages", "--format", "json"))["verdict"]["arm"] == "A"
+        bestarm("study", "export", "pages", "--out", "export.json")
+        assert "1 upload replayed, the answer is A" in bestarm("study", "verify", "export.json")
+        assert bestarm("study", "export", "pages", "--format", "csv").splitlines()[1].endswith("A,200,190.5")
+        changed = (tmp_path / "export.json").read_text().replace("190.5", "190.25")
+        (tmp_path / "export.json").write_text(changed)
+        assert "does not hold" in bestarm("study", "verify", "export.json", code=1)
+
+        assert "is closed" in bestarm("study", "close", "pages")
+        assert "is stopped" in bestarm("study", "reopen", "pages")
+        listed = json.loads(bestarm("token", "list", "--study", "pages", "--format", "json"))["tokens"]
+        assert [row["role"] for row in listed] == ["agent", "viewer"]
+        assert listed[0]["id"] in bestarm("token", "list")
+        assert "is revoked" in bestarm("token", "revoke", listed[0]["id"])
+        with Connection(server.url, token["token"]) as lab, pytest.raises(ValueError, match="revoked"):
+            lab.call("GET", "/v1/studies/pages")
+        assert "there is no study 'nope'" in bestarm("study", "show", "nope", code=2)
+    assert "can't be reached" in bestarm("study", "list", code=1)
