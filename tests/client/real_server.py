@@ -50,6 +50,7 @@ class RealServer(FakeServer):
             self.tokens[agent] = self.admin.call("POST", f"/v1/studies/{self.study}/tokens", wanted)["token"]
         request.headers["Authorization"] = f"Bearer {self.tokens[agent]}"
         response = self.local.handle_request(request)
+        response.read()
         return response.status_code, response.json()
 
     @property

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table, say
 from bestarm.client import worksheet
@@ -85,10 +86,7 @@ def ask(
     if output is Format.json:
         print_json([{"trial": trial.number, "arm": trial.arm} for trial in trials])
     elif trials and sheet is None:
-        table = make_table("trial", "arm")
-        for trial in trials:
-            table.add_row(str(trial.number), trial.arm)
-        print_table(table)
+        print_table(trial_table([(trial.number, trial.arm) for trial in trials]))
     if lab.finished:
         say(outlook(lab))
     elif again and not trials:
@@ -192,16 +190,22 @@ def status(lab: Lab, output: Output = Format.table) -> None:
     print_table(f"Study {site['study']}, agent {site['agent']}: {count(site['uploads'], 'upload')} so far.")
     print_table(outlook(lab))
     if site["open"]:
-        table = make_table("trial", "arm", title="Open trials")
-        for trial in site["open"]:
-            table.add_row(str(trial["trial"]), trial["arm"])
-        print_table(table)
+        print_table(trial_table([(row["trial"], row["arm"]) for row in site["open"]], "Open trials"))
     if study is not None and not lab.finished:
         verdict = study["verdict"]
         print_table(
             f"All sites: {number(study['samples'])} samples in {count(study['uploads'], 'upload')}; "
             f"{verdict['leader']} leads, evidence {percent(min(verdict['evidence'], 1.0))}."
         )
+
+
+def trial_table(trials: Sequence[tuple[int, str]], title: str | None = None) -> Table:
+    """Numbers to the right, names to the left."""
+    table = make_table("trial", "arm", title=title)
+    table.columns[0].justify, table.columns[1].justify = "right", "left"
+    for trial, arm in trials:
+        table.add_row(str(trial), arm)
+    return table
 
 
 def report(lab: Lab, output: Format, sentence: str) -> None:

@@ -147,7 +147,12 @@ class Lab:
     def _fetch(self, n: int) -> list[Trial]:
         if self.finished:
             return []
-        self._exchange()
+        under_way = self.agent.upload is None  # then the server can only have the verdict
+        try:
+            self._exchange()
+        except ServiceError as error:
+            if not under_way or isinstance(error, JournalError):
+                raise
         trials = self._hand_out(n)
         if not trials and not self.finished:
             numbers = ", ".join(str(trial.number) for trial in self.open)
@@ -157,12 +162,13 @@ class Lab:
     def _hand_out(self, n: int) -> list[Trial]:
         if self.finished:
             return []
-        again = [trial for trial in self.open if trial.number in self._left_open][:n]
+        again = [trial for trial in self.open if trial.number in self._left_open] if self._left_open else []
+        again = again[:n]
+        self._left_open -= {trial.number for trial in again}
         with self._all_or_nothing():
             new = self.agent.ask(n - len(again))
             if new:
                 self.journal.append(*(Event(Kind.ASKED, trial.number, trial.arm) for trial in new))
-        self._left_open -= {trial.number for trial in again}
         return again + new
 
     def tell(self, trial: Trial | int, reward: float) -> bool:
