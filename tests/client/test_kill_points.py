@@ -97,11 +97,13 @@ class Site:
             journal.close()
 
     def work(self, lab: Lab, random: Random) -> None:
+        left_open = {trial.number for trial in lab.open}
         while lab.agent.next_number + len(lab.agent.to_hand_out) <= TRIALS or lab.open:
             asked = lab.ask(random.randint(1, 3))
-            new = {trial.number for trial in asked if trial.number > max(self.handed_out, default=0)}
-            assert not new & self.handed_out
+            new = {trial.number for trial in asked} - left_open
+            assert not new & self.handed_out  # no number is ever given to two trials
             self.handed_out |= new
+            left_open -= {trial.number for trial in asked}
             for trial in lab.open if random.random() < 0.5 else asked:
                 if random.random() < 0.1:
                     lab.give_back(trial)
