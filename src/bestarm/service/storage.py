@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from bestarm.errors import Refused, ServiceError, UserError
@@ -35,6 +35,20 @@ log = logging.getLogger("bestarm.service")
 
 Grown = Callable[[Ledger, int], None]
 EXTREME = "upload: its numbers, added to what is known, are too large to compute with."
+
+
+# The two questions that every transaction asks, put together once.
+LOCK = (
+    select(study_rows.c.id, study_rows.c.closed)
+    .where(study_rows.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(study_rows.c.id)
+    .with_for_update()
+)
+NEWER = (
+    uploads.select()
+    .where(uploads.c.study_id == bindparam("study"), uploads.c.position > bindparam("known"))
+    .order_by(uploads.c.position)
+)
 
 
 class Storage:
@@ -334,9 +348,8 @@ class Work:
     def lock(self, ids: set[int]) -> None:
         """Lock these studies until the commit, in the order of their ids, so that nobody waits in a ring."""
         if ids:
-            query = select(study_rows.c.id, study_rows.c.closed).where(study_rows.c.id.in_(ids))
-            query = query.order_by(study_rows.c.id).with_for_update()
-            self.closed.update({row.id: row.closed for row in self.connection.execute(query)})
+            rows = self.connection.execute(LOCK, {"ids": list(ids)})
+            self.closed.update({row.id: row.closed for row in rows})
 
     def lock_tokens(self) -> None:
         """Let no other process change the tokens until the commit (SQLite has one writer anyway)."""
@@ -348,9 +361,8 @@ class Work:
         if study.id not in self.ledgers:
             known = self.storage._ledgers.pop(study.id, None)
             ledger = known or Ledger(study)
-            query = uploads.select().where(uploads.c.study_id == study.id)
-            query = query.where(uploads.c.position > len(ledger.entries)).order_by(uploads.c.position)
-            studies.replay(ledger, self.connection.execute(query))
+            place = {"study": study.id, "known": len(ledger.entries)}
+            studies.replay(ledger, self.connection.execute(NEWER, place))
             if known is None:
                 given_out = select(study_rows.c.stopped_at, study_rows.c.verdict)
                 row = self.connection.execute(given_out.where(study_rows.c.id == study.id)).one()
