@@ -101,6 +101,6 @@ def describe(results: list[Result], labels: list[str]) -> list[Table | str]:
     promise = f"Wrong answers: promised are at most {percent(problem.delta)}."
     lower = ""
     if bounds is not None and first.ratios["samples_to_lower"] is not None:
-        lower = f"No method needs fewer than {number(bounds.lower)} samples on average (the lower bound)."
+        lower = f"Lower bound for any method, with Gaussian rewards: {number(bounds.lower)} samples on average."
     sentences = [lower, promise, undecided_sentence(results, labels)]
     return [title, table, *(sentence for sentence in sentences if sentence)]

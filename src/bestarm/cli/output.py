@@ -17,7 +17,13 @@ from rich.table import Table
 from bestarm.errors import ProblemWarning
 from bestarm.simulation.result import Result
 
-errors = Console(stderr=True, highlight=False)
+
+def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
+    """Prints text as it is: an arm called `:100:` is no emoji, and one called `[red]` has no colour."""
+    return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
+
+
+errors = plain_console(stderr=True)
 
 
 class Format(StrEnum):
@@ -29,7 +35,7 @@ class Format(StrEnum):
 
 def say(sentence: str) -> None:
     """One line on stderr, in bestarm's name."""
-    errors.print(f"bestarm: {' '.join(sentence.splitlines())}", markup=False, soft_wrap=not errors.is_terminal)
+    errors.print(f"bestarm: {' '.join(sentence.splitlines())}", soft_wrap=not errors.is_terminal)
 
 
 def show_warnings_as_lines() -> None:
@@ -60,12 +66,12 @@ def print_json(value: Any) -> None:
 
 def print_table(*parts: Table | str) -> None:
     """Tables and lines, as wide as the terminal; 100 columns where there is none."""
-    console = Console(highlight=False)
+    console = plain_console()
     if not console.is_terminal:
-        console = Console(highlight=False, width=max(console.width, 100))
+        console = plain_console(width=max(console.width, 100))
     for part in parts:
         if isinstance(part, str):
-            console.print(part, soft_wrap=not console.is_terminal, markup=False)
+            console.print(part, soft_wrap=not console.is_terminal)
         else:
             console.print("", part, "", sep="\n")
 
@@ -141,6 +147,6 @@ def undecided_sentence(results: Sequence[Result], labels: Sequence[str]) -> str:
         return ""
     which = ", ".join(f"{label} {number} of {runs:,}" for label, number, runs in some)
     return (
-        f"Undecided runs: {which}. They ended at --max-samples, or because no agent was left, and count as no "
-        "answer; their samples and communications are in the means, which would be larger without the limit."
+        f"Undecided runs: {which}. They ended at the limit of samples or with the schedule, and count as no "
+        "answer; the means include what they used so far, so they are too small."
     )

@@ -34,7 +34,12 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, completed=self.finished, description=self.label)
         elif errors.is_terminal and time.perf_counter() - self._started > PATIENCE:
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs,"))
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=30),
+                MofNCompleteColumn(),
+                TextColumn("runs,"),
+            )
             self._bar = Bar(*columns, TimeRemainingColumn(), TextColumn("left"), console=errors, transient=True)
             self._bar.start()
             self._task = self._bar.add_task(self.label, total=self.total, completed=self.finished)

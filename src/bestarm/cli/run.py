@@ -53,7 +53,7 @@ def run_one(task: Task, method: Method, comparing: bool, progress: Progress) -> 
     if options.jobs == 1 and options.cluster is None:
         here = partial(work, runs=options.runs, progress=progress)
         return here() if engine == "rounds" else in_a_thread(here)
-    if engine != "rounds" and options.cluster is None:
+    if engine != "rounds" and options.jobs > 1:
         in_a_thread(partial(work, runs=1))  # compiled once, here, and not in every process
     return work(runs=options.runs, progress=progress, jobs=options.jobs, cluster=options.cluster)
 

@@ -101,10 +101,10 @@ def theory_sentence(result: Result) -> str:
         return ""
     sentence = f"Samples: {number(ratios['samples_to_lower'])} × the lower bound of {number(bounds.lower)}"
     if ratios["samples_to_bound"] is None or ratios["communications_to_bound"] is None:
-        return f"{sentence} for any method."
+        return f"{sentence} (any method, Gaussian rewards)."
     return (
-        f"{sentence} for any method, {number(ratios['samples_to_bound'])} × the theorem's bound of "
-        f"{number(bounds.samples or 0)}; communications: {number(ratios['communications_to_bound'])} × the "
+        f"{sentence} (any method, Gaussian rewards), {number(ratios['samples_to_bound'])} × the theorem's "
+        f"bound of {number(bounds.samples or 0)}; communications: {number(ratios['communications_to_bound'])} × the "
         f"theorem's bound of {number(bounds.communications or 0)}."
     )
 

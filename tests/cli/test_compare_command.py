@@ -1,0 +1,67 @@
+"""`bestarm compare`: several methods, the same seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from command import QUICK, Call
+
+import bestarm as package
+
+
+def test_one_object_a_method_with_the_seeds_of_simulate(call: Call) -> None:
+    code, printed, errors = call(
+        "compare", *QUICK, "--methods", "famabpe,sharp:thrift=messages", "--format", "json"
+    )
+    assert (code, errors) == (0, "")
+    first, second = json.loads(printed)
+    assert [first["label"], second["label"]] == ["famabpe", "sharp:thrift=messages"]
+    problem = package.Problem.quick([0.9, 0.5], sigma=0.3)
+    for found, alone in (
+        (first, package.simulate(problem, "famabpe", runs=4, engine="rounds")),
+        (second, package.simulate(problem, "sharp", runs=4, engine="rounds", thrift="messages")),
+    ):
+        assert found["samples"]["each"] == alone.samples.tolist()
+        assert found["method"] == alone.method
+
+
+def test_a_rule_can_be_exchanged_and_common_settings_go_to_all(call: Call) -> None:
+    methods = "famabpe,famabpe:stopping=pairs:trigger=aim"
+    code, printed, _ = call("compare", *QUICK, "--methods", methods, "--set", "min_batch=2", "--format", "json")
+    assert code == 0
+    plain, changed = (found["parameters"] for found in json.loads(printed))
+    assert {key for key in plain if plain[key] != changed[key]} == {"stopping", "trigger"}
+    assert plain["min_batch"] == 2
+
+
+def test_the_table_has_a_line_a_method(call: Call) -> None:
+    code, table, _ = call("compare", *QUICK, "--methods", "famabpe,sharp,ugapec")
+    assert code == 0
+    starts = [line.split()[0] for line in table.splitlines() if line.strip()]
+    assert starts[1] == "method"
+    assert starts[3:6] == ["famabpe", "sharp", "ugapec"]
+    assert "promised are at most 5 %" in table
+    assert "Lower bound for any method" in table
+
+
+def test_baselines_without_agents_go_without_the_schedule(call: Call) -> None:
+    words = (*QUICK, "--rates", "1,3", "--methods", "sharp,ugapec")
+    code, _, errors = call("compare", *words)
+    assert code == 0
+    assert errors == "bestarm: ugapec has no agents at their own pace; it runs without the schedule.\n"
+
+
+def test_undecided_runs_are_named(call: Call) -> None:
+    words = ("--means", "1,0.99", "--sigma", "1", *QUICK[4:], "--max-samples", "30")
+    code, table, _ = call("compare", *words, "--methods", "sharp,famabpe")
+    assert code == 0
+    assert "Undecided runs: sharp 4 of 4, famabpe 4 of 4." in table
+
+
+def test_plot(folder: Path, call: Call) -> None:
+    code, _, errors = call("compare", *QUICK, "--methods", "famabpe,ugapec", "--plot", "compare.svg")
+    assert (code, errors) == (0, "")
+    drawing = Path("compare.svg").read_text()
+    for word in ("famabpe", "ugapec", "samples", "communications", "lower bound"):
+        assert word in drawing
