@@ -14,7 +14,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bestarm import __version__
@@ -24,6 +23,7 @@ from bestarm.service.auth import TooFast
 from bestarm.service.bodies import answer
 from bestarm.service.counters import Counters
 from bestarm.service.describe import answers, describe
+from bestarm.service.pages import Pages
 from bestarm.service.service import Limits, Service
 from bestarm.service.storage import Storage
 
@@ -69,7 +69,7 @@ def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
     for part in (route_studies, route_tokens, route_sites, route_watch):
         app.include_router(part.router(service))
     if (DASHBOARD / "index.html").is_file():
-        app.mount("/", StaticFiles(directory=DASHBOARD, html=True))
+        app.mount("/", Pages(directory=DASHBOARD, html=True))
     app.add_middleware(Count, counters=storage.counters)
     return app
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,6 +60,8 @@ class Site:
     uploads: int = 0
     samples: int = 0
     last_upload: str = ""
+    position: int = 0  # of its last upload in the log
+    bytes: int = 0  # of its uploads, as JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,9 @@ class Ledger:
         self._positions[upload.agent, upload.sequence] = position
         site = self.sites.get(upload.agent, Site())
         sent = site.samples + upload.tally.samples
-        self.sites[upload.agent] = Site(site.uploads + 1, sent, received_at)
+        message = json.dumps(upload.to_json(self.study.problem.arms), ensure_ascii=False, separators=(",", ":"))
+        size = site.bytes + len(message.encode())
+        self.sites[upload.agent] = Site(site.uploads + 1, sent, received_at, position, size)
         return reply
 
     def _reply_at(self, position: int) -> Download | Stop:

@@ -12,7 +12,7 @@ from bestarm.service import shapes, studies
 from bestarm.service.bodies import answer, check_fields, read_object
 from bestarm.service.describe import StudyName, answers
 from bestarm.service.service import Service
-from bestarm.service.status import study_object, summary
+from bestarm.service.status import listed, study_object
 from bestarm.service.tokens import Role
 
 ANYONE = (Role.ADMIN, Role.AGENT, Role.VIEWER)
@@ -43,7 +43,7 @@ def router(service: Service) -> APIRouter:
     async def every(request: Request) -> Response:
         token = await service.access.who(request)
         names = [token.study] if token.study is not None else await asyncio.to_thread(storage.names)
-        return answer({"studies": [summary(await service.look(name)) for name in names]})
+        return answer({"studies": [listed(await service.look(name)) for name in names]})
 
     @routes.get(
         "/studies/{study}",

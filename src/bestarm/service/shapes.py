@@ -77,10 +77,19 @@ class Summary(Shape):
     verdict: Verdict
 
 
+class Listed(Summary):
+    """The same, and how it went."""
+
+    last_upload: str | None = Field(examples=[TIME])
+    trend: list[float] = Field(
+        examples=[[0.1, 0.3, 0.4]], description="The evidence on the way, thinned to 40."
+    )
+
+
 class Studies(Shape):
     """The studies that the caller may see."""
 
-    studies: list[Summary]
+    studies: list[Listed]
 
 
 class Study(Summary):
@@ -195,6 +204,8 @@ class Site(Shape):
     last_seen: str = Field(examples=[TIME])
     samples: int
     uploads: int
+    bytes: int = Field(description="Of its uploads, as JSON.")
+    plan: int | None = Field(description="Pulls that it was asked for and has not sent; null if not known.")
     stale: bool
 
 

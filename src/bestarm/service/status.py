@@ -14,9 +14,11 @@ from bestarm.protocol.messages import verdict_to_json
 from bestarm.service import clock
 from bestarm.service.interval import estimates
 from bestarm.service.ledger import Entry, Site, Snapshot
+from bestarm.service.outstanding import outstanding
 from bestarm.service.promise import promise
 
 MOST_HISTORY = 500
+MOST_TREND = 40
 
 
 def summary(snapshot: Snapshot) -> dict[str, Any]:
@@ -32,6 +34,14 @@ def summary(snapshot: Snapshot) -> dict[str, Any]:
         "communications": snapshot.communications,
         "verdict": verdict_to_json(snapshot.verdict),
     }
+
+
+def listed(snapshot: Snapshot) -> dict[str, Any]:
+    """The same with how it went: when the last upload came, and the evidence on the way, thinned to 40."""
+    last = snapshot.entries[snapshot.uploads - 1].received_at if snapshot.uploads else None
+    places = thinned(snapshot.uploads, snapshot.stopped_at, MOST_TREND)
+    trend = [snapshot.entries[k].verdict.evidence for k in places]
+    return summary(snapshot) | {"last_upload": last, "trend": trend}
 
 
 def study_object(snapshot: Snapshot) -> dict[str, Any]:
@@ -85,10 +95,19 @@ def sites(snapshot: Snapshot, now: datetime, stale_after: float) -> list[dict[st
                 "last_seen": last_seen,
                 "samples": site.samples,
                 "uploads": site.uploads,
+                "bytes": site.bytes,
+                "plan": plan(snapshot, site),
                 "stale": silent > stale_after,
             }
         )
     return rows
+
+
+def plan(snapshot: Snapshot, site: Site) -> int | None:
+    """The pulls that a site was asked for and has not sent; None if not known, or not asked for any more."""
+    if snapshot.stopped_at is not None or site.position == 0:
+        return None
+    return outstanding(snapshot.study.method, snapshot.entries[site.position - 1])
 
 
 def history(snapshot: Snapshot) -> list[list[Any]]:
