@@ -102,11 +102,11 @@ def theory_sentence(result: Result) -> str:
     sentence = f"Samples: {number(ratios['samples_to_lower'])} × the lower bound of {number(bounds.lower)}"
     if ratios["samples_to_bound"] is None or ratios["communications_to_bound"] is None:
         return f"{sentence} (any method, Gaussian rewards)."
-    return (
-        f"{sentence} (any method, Gaussian rewards), {number(ratios['samples_to_bound'])} × the theorem's "
-        f"bound of {number(bounds.samples or 0)}; communications: {number(ratios['communications_to_bound'])} × the "
-        f"theorem's bound of {number(bounds.communications or 0)}."
+    theorem = (
+        f"samples {number(ratios['samples_to_bound'])} × {number(bounds.samples or 0)}, "
+        f"communications {number(ratios['communications_to_bound'])} × {number(bounds.communications or 0)}"
     )
+    return f"{sentence} (any method, Gaussian rewards). The theorem's bounds: {theorem}."
 
 
 def answers(result: Result) -> Table:
