@@ -117,7 +117,7 @@ def site(url: str, tokens: dict[str, str], folder: str, name: str, seed: int, do
     from bestarm.client.patience import Patience
     from bestarm.client.remote import Lab
 
-    patience = Patience(sleep=lambda seconds: time.sleep(seconds / 20))
+    patience = Patience(sleep=lambda seconds: time.sleep(seconds / 8))
     random = Random(seed)
     ledger = os.open(f"{folder}/{name}.ledger", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for study, token in tokens.items():
