@@ -145,17 +145,19 @@ def _distribution(axes: Any, each: Counts, colour: str, bounds: Sequence[tuple[s
         axes.set_xscale("log")
     if low == high:
         axes.axvline(low, color=colour, linewidth=4, label=f"every run {low:,.0f}")
-        axes.set_yticks([])
+        axes.tick_params(left=False, labelleft=False)
         if not bounds:
             axes.set_xlim(low - 1, low + 1)
             axes.set_xticks([low])
     else:
-        edges = (np.geomspace if axes.get_xscale() == "log" else np.linspace)(low, high, 25)
+        bins = min(24, 2 + math.isqrt(each.size))
+        edges = (np.geomspace if axes.get_xscale() == "log" else np.linspace)(low, high, bins + 1)
         axes.hist(each, bins=edges, color=colour, alpha=0.75)
         axes.axvline(each.mean(), color="black", label=f"mean {each.mean():,.0f}")
     for label, at, dash in bounds:
         axes.axvline(at, color=BOUND_COLOUR, linestyle=dash, label=f"{label} {at:,.0f}")
     plain_numbers(axes.xaxis)
+    axes.yaxis.get_major_locator().set_params(integer=True)
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2, columnspacing=1.2, handlelength=1.6)
 
 
