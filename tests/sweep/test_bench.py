@@ -19,7 +19,7 @@ NAMES = [
     *("engines.famabpe.gap 0.1", "engines.falinpe.d=5, a=0.1", "engines.famabpe.gap 0.01", "gap.famabpe"),
     *("agents.memory.famabpe", "agents.memory.sharp"),
     *(f"arms.{what}.{name}" for name in ("famabpe", "sharp") for what in ("time", "samples", "finished")),
-    "start.simulate",
+    *("start.clock", "start.cpu"),
 ]
 
 

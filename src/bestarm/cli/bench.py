@@ -10,7 +10,7 @@ from bestarm.benchmark import GROUPS, Measure, machine, measure
 from bestarm.cli.output import Format, errors, make_table, print_json, print_table, say
 from bestarm.errors import UserError
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +21,13 @@ from bestarm.cli.output import (
     print_table,
     say,
 )
-from bestarm.cli.progress import Progress
+from bestarm.cli.progress import PATIENCE, Progress
 from bestarm.errors import UserError
 from bestarm.simulation.cell import Cell
 from bestarm.simulation.grid import load_grid
 from bestarm.simulation.sweep import Sweep, run_grid, runs_path
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 TOLD_APART = ("problem", "sigma", "delta", "epsilon", "method", "agents", "seed")
 
@@ -61,8 +64,11 @@ def sweep(
     cells = load_grid(file, runs)
     total = sum({cell.key: cell.runs for cell in cells}.values())
     try:
-        with Progress(total, f"{count(len(cells), 'cell')}:") as progress:
-            found = run_grid(cells, out, each, jobs, cluster, progress)
+        with (
+            Progress(total, f"{count(len(cells), 'cell')}:") as progress,
+            saying_why_nothing_is_finished(cells, progress) as told,
+        ):
+            found = run_grid(cells, out, each, jobs, cluster, told)
     except KeyboardInterrupt:
         say(_interrupted(out, progress.finished, total))
         raise
@@ -70,6 +76,25 @@ def sweep(
         print_json([{key: _plain(value) for key, value in row.items()} for row in found.rows])
     else:
         print_table(_table(found), *([f"Written to {out}."] if out else []))
+
+
+@contextmanager
+def saying_why_nothing_is_finished(cells: list[Cell], progress: Progress) -> Iterator[Callable[[int], None]]:
+    """The progress, and a sentence about compilation if no run is finished after a while."""
+    waiting = threading.Timer(PATIENCE, say, ["compiling each method, once; it is cached afterwards …"])
+    waiting.daemon = True
+
+    def told(finished: int) -> None:
+        if finished:
+            waiting.cancel()
+        progress(finished)
+
+    if any(cell.engine == "events" for cell in cells):
+        waiting.start()
+    try:
+        yield told
+    finally:
+        waiting.cancel()
 
 
 def _interrupted(out: Path | None, finished: int, total: int) -> str:

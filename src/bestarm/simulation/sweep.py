@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,14 @@ Progress = Callable[[int], None]
 Work = tuple[Cell, range, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sweep:
     """The finished cells of a sweep with their results; one row a cell in `rows`, one a run in `each`."""
 
     cells: tuple[Cell, ...]
     results: tuple[Result, ...]
 
-    @property
+    @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """One row a cell: what it is, summaries, wrong and unfinished runs, bounds, and ratios to them."""
         return [_row(cell, result) for cell, result in self._pairs()]
