@@ -40,8 +40,9 @@ def grow(ledger: Ledger, *sizes: int) -> None:
 async def collect(hub: Hub, watch: Watch, ledger: Ledger, after: int, frames: int) -> str:
     """What a stream says until it has said so many frames."""
     text = ""
-    async for part in follow(hub, watch, after, 5.0, ledger.snapshot(False, {})):
-        text += part or ""
+    async for part in follow(hub, watch, after, 3.0, ledger.snapshot(False, {})):
+        assert part is not None, f"nothing more came after {text!r}"
+        text += part
         if len(FRAME.findall(text)) >= frames:
             break
     return text

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uploads import ARMS, batch, small_problem
 
+from bestarm.protocol import Server
+
 PROBLEM = small_problem()
 GOOD = batch(PROBLEM, "lab-a", 1).to_json(ARMS)
 
@@ -116,8 +118,6 @@ def test_any_body_is_taken_or_refused_and_the_log_still_replays(world: Any, bodi
     study = client.get("/v1/studies/ligands").json()
     assert study["uploads"] == max([before, *taken])
     snapshot = world.storage.look(world.storage.find("ligands")).result()
-    from bestarm.protocol import Server
-
     assert Server.replay(snapshot.study.method, snapshot.log[: snapshot.uploads]).total == snapshot.total
     assert client.get("/v1/studies/ligands/status").status_code == 200
 

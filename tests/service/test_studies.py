@@ -10,12 +10,13 @@ import threading
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from uploads import batch, small_problem
 
 import bestarm
-from bestarm.errors import Refused
+from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.problem import Problem
-from bestarm.protocol import Agent, Server
+from bestarm.protocol import Agent, Server, Upload
 from bestarm.protocol.messages import reply_from_json, verdict_to_json
 from bestarm.service.service import Limits
 from bestarm.service.verify import verify
@@ -73,8 +74,6 @@ def test_a_federation_finds_the_best_arm(make_world: Any, method: str) -> None:
 
 
 def world_upload(row: dict[str, Any]) -> Any:
-    from bestarm.protocol import Upload
-
     keys = ("agent", "sequence", "tally")
     return Upload.from_json({"problem": PROBLEM.fingerprint} | {key: row[key] for key in keys}, PROBLEM)
 
@@ -213,13 +212,11 @@ def test_a_stale_site_is_marked(make_world: Any) -> None:
 
 
 def test_the_verdict_in_an_export_is_checked(world: Any) -> None:
-    from bestarm.errors import ServiceError, UserError
-
     lab = world.connect(world.token(role="agent", agent="lab-a"))
     for sequence in (1, 2, 3):
         lab.call("POST", "/v1/studies/ligands/uploads", batch(PROBLEM, "lab-a", sequence).to_json(PROBLEM.arms))
-    text = world.admin.send("GET", "/v1/studies/ligands/export").text
-    assert verdict_to_json(verify(json.loads(text))) == json.loads(text)["verdict"]
+    exported = world.admin.send("GET", "/v1/studies/ligands/export").text
+    assert verdict_to_json(verify(json.loads(exported))) == json.loads(exported)["verdict"]
     changes: list[Any] = [
         lambda e: e["uploads"][1]["tally"]["A"].__setitem__(1, e["uploads"][1]["tally"]["A"][1] + 1e-12),
         lambda e: e["uploads"].pop(1),
@@ -231,9 +228,23 @@ def test_the_verdict_in_an_export_is_checked(world: Any) -> None:
         lambda e: e["parameters"].__setitem__("pseudo_count", 11.0),
     ]
     for change in changes:
-        export = json.loads(text)
+        export = json.loads(exported)
         change(export)
         with pytest.raises(ServiceError):
             verify(export)
     with pytest.raises(UserError):
         verify({"uploads": []})
+
+
+def test_a_damaged_study_does_not_hide_the_others(world: Any) -> None:
+    world.create("other")
+    lab = world.connect(world.token(role="agent", agent="lab-a"))
+    lab.call("POST", "/v1/studies/ligands/uploads", batch(PROBLEM, "lab-a", 1).to_json(PROBLEM.arms))
+    with world.storage.engine.begin() as connection:
+        connection.execute(text("UPDATE uploads SET tally = '{}'"))
+    world.storage._ledgers.clear()  # as after a restart
+    client = world.http(world.admin_token)
+    assert [study["study"] for study in client.get("/v1/studies").json()["studies"]] == ["other"]
+    assert "bestarm_damaged 1" in client.get("/metrics").text
+    answer = client.get("/v1/studies/ligands")
+    assert (answer.status_code, answer.json()["code"]) == (503, "damaged")

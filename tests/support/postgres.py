@@ -62,7 +62,7 @@ def postgres(*, durable: bool) -> Iterator[Postgres]:
         wait_for(server, process)
         yield server
     finally:
-        process.send_signal(signal.SIGINT)  # "fast": it ends sessions, and does not wait for them
+        process.send_signal(signal.SIGQUIT)  # at once: nobody needs the data any more
         process.wait(timeout=20)
         shutil.rmtree(folder)
 

@@ -8,7 +8,7 @@ from bestarm.service.counters import Counters
 from bestarm.service.ledger import Snapshot
 
 
-def metrics(counters: Counters, waiting: int, snapshots: Iterable[Snapshot]) -> str:
+def metrics(counters: Counters, waiting: int, damaged: int, snapshots: Iterable[Snapshot]) -> str:
     """All samples, each family with its help and its type."""
     requests = {
         f'route="{_escape(route)}",status="{status}"': count
@@ -22,6 +22,7 @@ def metrics(counters: Counters, waiting: int, snapshots: Iterable[Snapshot]) -> 
         ),
         *_family("commit_seconds_total", "counter", "Time spent in them.", {"": counters.commit_seconds}),
         *_family("waiting", "gauge", "Requests that wait for the next transaction.", {"": waiting}),
+        *_family("damaged", "gauge", "Studies whose log can't be served.", {"": damaged}),
         *_family("streams", "gauge", "Event streams that are open.", {"": counters.streams}),
     ]
     of = {f'study="{_escape(snapshot.study.name)}"': snapshot for snapshot in snapshots}

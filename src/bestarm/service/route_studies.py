@@ -42,8 +42,8 @@ def router(service: Service) -> APIRouter:
     )
     async def every(request: Request) -> Response:
         token = await service.access.who(request)
-        names = [token.study] if token.study is not None else await asyncio.to_thread(storage.names)
-        return answer({"studies": [listed(await service.look(name)) for name in names]})
+        found, _ = await service.look_at(token)
+        return answer({"studies": [listed(snapshot) for snapshot in found]})
 
     @routes.get(
         "/studies/{study}",

@@ -103,9 +103,8 @@ def router(service: Service) -> APIRouter:
     )
     async def numbers(request: Request) -> Response:
         token = await access.allow(request, WATCHERS)
-        names = [token.study] if token.study is not None else await asyncio.to_thread(storage.names)
-        snapshots = [await service.look(name) for name in names]
-        content = metrics(storage.counters, storage.waiting, snapshots)
+        snapshots, damaged = await service.look_at(token)
+        content = metrics(storage.counters, storage.waiting, damaged, snapshots)
         return Response(content, media_type="text/plain; version=0.0.4")
 
     return routes

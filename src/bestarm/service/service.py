@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from bestarm.errors import Refused
+from bestarm.errors import Refused, ServiceError
 from bestarm.service.auth import Access
 from bestarm.service.events import Hub
 from bestarm.service.ledger import Snapshot, Study
 from bestarm.service.rates import Buckets
 from bestarm.service.storage import Storage
+from bestarm.service.tokens import Token
 
 POLL = 1.0  # seconds between two looks at what other processes have added to a study that is followed here
 
@@ -47,6 +48,18 @@ class Service:
     async def look(self, name: str) -> Snapshot:
         """A study as it stands."""
         return await asyncio.wrap_future(self.storage.look(await self.study(name)))
+
+    async def look_at(self, token: Token) -> tuple[list[Snapshot], int]:
+        """All studies that the caller may see, and how many more there are that are damaged."""
+        names = [token.study] if token.study is not None else await asyncio.to_thread(self.storage.names)
+        found = await asyncio.gather(*(self.look(name) for name in names), return_exceptions=True)
+        damaged = 0
+        for result in found:
+            if isinstance(result, ServiceError):
+                damaged += 1
+            elif isinstance(result, BaseException):
+                raise result
+        return [result for result in found if isinstance(result, Snapshot)], damaged
 
     async def poll(self) -> None:
         """Tell streams about uploads that other server processes have taken."""
