@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bestarm.service import shapes, studies
+from bestarm.service import clock, shapes, studies
 from bestarm.service.bodies import answer, check_fields, read_object
 from bestarm.service.describe import StudyName, answers
 from bestarm.service.service import Service
@@ -43,7 +43,8 @@ def router(service: Service) -> APIRouter:
     async def every(request: Request) -> Response:
         token = await service.access.who(request)
         found, _ = await service.look_at(token)
-        return answer({"studies": [listed(snapshot) for snapshot in found]})
+        now = clock.write(storage.now())
+        return answer({"time": now, "studies": [listed(snapshot) for snapshot in found]})
 
     @routes.get(
         "/studies/{study}",

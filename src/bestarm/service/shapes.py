@@ -89,6 +89,7 @@ class Listed(Summary):
 class Studies(Shape):
     """The studies that the caller may see."""
 
+    time: str = Field(examples=[TIME], description="The server's clock.")
     studies: list[Listed]
 
 
