@@ -1,0 +1,37 @@
+// Calls to the server: the same routes that everybody uses, and only those that read.
+
+import { token } from "./session.js";
+
+/** The server said no, in a sentence; `lasting` if asking again would not help. */
+export class Refusal extends Error {
+  constructor(sentence, status, after = 0) {
+    super(sentence);
+    this.status = status;
+    this.after = after; // seconds that the server asks to wait
+  }
+
+  get lasting() {
+    return this.status < 500 && this.status !== 429 && this.status !== 408;
+  }
+}
+
+/** The address of a study, or of something below it. */
+export const at = (study, rest = "") => `v1/studies/${encodeURIComponent(study)}${rest}`;
+
+/** A successful response, or a Refusal; a network failure stays a TypeError. */
+export async function call(path, { headers = {}, signal } = {}) {
+  const response = await fetch(path, {
+    headers: { Authorization: `Bearer ${token()}`, ...headers },
+    signal,
+    cache: "no-store",
+    credentials: "omit",
+    redirect: "error",
+  });
+  if (response.ok) return response;
+  const body = await response.json().catch(() => ({}));
+  const sentence = body.error ?? `the server answered ${response.status}.`;
+  throw new Refusal(sentence, response.status, Number(response.headers.get("Retry-After")) || 0);
+}
+
+/** The JSON at a path. */
+export const read = async (path, options) => (await call(path, options)).json();

@@ -1,0 +1,168 @@
+// The arms: estimate, interval and pulls, the leader and the challenger marked by words and by shapes.
+
+import { make, part, say } from "./dom.js";
+import { cell, Paged } from "./paged.js";
+import { count, counted, decimals, fixed, percent } from "./words.js";
+
+/** Arms in the order that is asked for. By default the leader, the challenger, then the best estimates. */
+export function ordered(arms, verdict, order) {
+  if (order === "given") return arms;
+  const rank = (arm) => (arm.arm === verdict.leader ? 0 : arm.arm === verdict.challenger ? 1 : 2);
+  const value = (arm) => arm.mean ?? -Infinity;
+  const byPulls = (a, b) => b.pulls - a.pulls;
+  const byEstimate = (a, b) => rank(a) - rank(b) || value(b) - value(a) || byPulls(a, b);
+  return [...arms].sort(order === "pulls" ? byPulls : byEstimate);
+}
+
+/** The values that the interval column shows: those of all arms, whichever page is open. */
+export function scale(arms) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const arm of arms) {
+    if (arm.mean === null) continue;
+    low = Math.min(low, arm.low ?? arm.mean);
+    high = Math.max(high, arm.high ?? arm.mean);
+  }
+  if (!(high > low)) [low, high] = Number.isFinite(low) ? [low - 0.5, low + 0.5] : [0, 1];
+  const margin = 0.02 * (high - low);
+  return { low: low - margin, high: high + margin };
+}
+
+/** Round values inside a scale, at most `most` of them. */
+export function ticks({ low, high }, most = 5) {
+  const raw = (high - low) / most;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((k) => k * power).find((size) => size >= raw);
+  const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const found = [];
+  for (let k = Math.ceil(low / step); k * step <= high; k += 1) found.push([k * step, fixed(k * step, places)]);
+  return found;
+}
+
+/** How an arm is marked. */
+export const mark = (arm, verdict) => {
+  if (verdict.arm === arm) return "best";
+  if (verdict.leader === arm) return "leader";
+  return verdict.challenger === arm ? "challenger" : "";
+};
+
+const MARKS = { best: "Best", leader: "Leader", challenger: "Challenger", "": "" };
+
+/** Decimals that fit the best known arm's interval. */
+export function places(arms) {
+  const radii = arms.filter((arm) => arm.low !== null).map((arm) => (arm.high - arm.low) / 2);
+  return decimals(radii.length ? Math.min(...radii) : 0);
+}
+
+export class Arms {
+  constructor(page) {
+    this.page = page;
+    this.order = part(page, "arm-order");
+    this.order.addEventListener("change", () => {
+      this.table.page = 0;
+      this.redraw();
+    });
+    this.table = new Paged({
+      body: part(page, "arm-rows"),
+      pager: part(page, "arm-pager"),
+      search: part(page, "arm-search"),
+      empty: part(page, "arms-empty"),
+      none: "There are no arms.",
+      key: (arm) => arm.arm,
+      create: row,
+      fill: (element, arm) => this.fill(element, arm),
+    });
+  }
+
+  update(status) {
+    this.status = status;
+    this.redraw();
+  }
+
+  redraw() {
+    const { arms, verdict, problem } = this.status;
+    this.scale = scale(arms);
+    this.places = places(arms);
+    this.most = arms.reduce((most, arm) => Math.max(most, arm.pulls), 1);
+    const tried = arms.filter((arm) => arm.pulls > 0).length;
+    const text =
+      tried < arms.length
+        ? `${count(tried)} of ${count(arms.length)} tried so far; intervals come when all were.`
+        : `All intervals hold together, at any time, with probability at least ${digitsOf(1 - problem.delta)}.`;
+    say(part(this.page, "arms-text"), text);
+    this.axis();
+    this.table.show(ordered(arms, verdict, this.order.value));
+  }
+
+  at(value) {
+    return `${(100 * (value - this.scale.low)) / (this.scale.high - this.scale.low)}%`;
+  }
+
+  axis() {
+    const marks = ticks(this.scale).map(([value, text]) => {
+      const tick = make("span", {}, text);
+      tick.style.left = this.at(value);
+      return tick;
+    });
+    part(this.page, "axis").replaceChildren(...marks);
+  }
+
+  fill(element, arm) {
+    const { verdict, samples, arms } = this.status;
+    const how = mark(arm.arm, verdict);
+    element.className = how;
+    const { tag, estimate, pulls, share, bar, range, dot, guide } = element.parts;
+    say(tag, arm.pulls || !samples ? MARKS[samples ? how : ""] : "");
+    tag.hidden = !tag.textContent;
+    say(estimate, arm.mean === null ? "–" : fixed(arm.mean, this.places));
+    say(pulls, count(arm.pulls));
+    say(share, samples ? percent(arm.pulls / samples) : "");
+    bar.style.width = `${(100 * arm.pulls) / this.most}%`;
+    range.hidden = arm.low === null;
+    dot.hidden = arm.mean === null;
+    if (arm.mean !== null) dot.style.left = this.at(arm.mean);
+    if (arm.low !== null) {
+      range.style.left = this.at(arm.low);
+      range.style.right = `calc(100% - ${this.at(arm.high)})`;
+    }
+    const interval =
+      arm.low === null ? "" : `${fixed(arm.low, this.places)} to ${fixed(arm.high, this.places)}`;
+    say(element.parts.interval, interval);
+    element.parts.track.title = interval;
+    const leader = arms.find((one) => one.arm === verdict.leader);
+    guide.hidden = !leader || leader.mean === null;
+    if (!guide.hidden) guide.style.left = this.at(leader.mean);
+  }
+}
+
+const digitsOf = (value) => String(Number(value.toPrecision(6)));
+
+function row(arm) {
+  const parts = {
+    tag: make("span", { className: "tag" }),
+    estimate: make("span"),
+    interval: make("span", { className: "interval" }),
+    range: make("span", { className: "whisker" }),
+    dot: make("span", { className: "dot" }),
+    guide: make("span", { className: "guide" }),
+    pulls: make("span"),
+    share: make("span", { className: "soft" }),
+    bar: make("span"),
+  };
+  parts.track = make("div", { className: "track", "aria-hidden": "true" }, parts.guide, parts.range, parts.dot);
+  const name = make("th", { scope: "row", role: "rowheader" }, make("bdi", {}, arm.arm), parts.tag);
+  const element = make(
+    "tr",
+    { role: "row" },
+    name,
+    cell("", "number estimate", parts.estimate),
+    cell("", "range", parts.track, parts.interval),
+    cell("", "number pulls", make("span", {}, parts.pulls, " ", parts.share), make("div", { className: "share" }, parts.bar)),
+  );
+  element.parts = parts;
+  return element;
+}
+
+/** One sentence about the arms, for a picture's caption. */
+export const caption = (status) =>
+  `${counted(status.samples, "sample")} in ${counted(status.uploads, "upload")}; ` +
+  (status.verdict.stopped ? `the best arm is ${status.verdict.arm}.` : `${status.verdict.leader} leads.`);

@@ -1,0 +1,21 @@
+// Files for the reader to keep.
+
+import { at, call } from "./api.js";
+import { make } from "./dom.js";
+
+function save(blob, name) {
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** The study's log as the server exports it. */
+export async function saveLog(study, format) {
+  const response = await call(at(study, `/export?format=${format}`));
+  save(await response.blob(), `${study}.${format}`);
+}
+
+/** A canvas as a picture. */
+export const savePicture = (canvas, name) => canvas.toBlob((blob) => save(blob, `${name}.png`), "image/png");

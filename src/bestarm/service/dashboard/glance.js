@@ -1,0 +1,150 @@
+// What a coordinator wants to know first: does it run, who leads, how sure, how much longer, who is silent.
+
+import { announce, make, part, say } from "./dom.js";
+import { decimals, ago, bytes, count, counted, duration, durations, fixed, more, percent } from "./words.js";
+
+const NAMED = 3; // silent sites that are called by name
+
+/** The state in a word, a sign and a class: never in colour alone. */
+export function stateOf({ state, samples, uploads, sites }) {
+  if (state === "stopped") return ["Settled", "✓", "good"];
+  if (state === "closed") return ["Closed", "■", "still"];
+  if (!(uploads ?? samples)) return ["Waiting for the first upload", "○", "still"];
+  if (sites?.length && sites.every((site) => site.stale)) return ["Silent", "▲", "alarm"];
+  return ["Running", "●", "run"];
+}
+
+export function pill(element, study) {
+  const [word, sign, kind] = stateOf(study);
+  element.className = `pill ${kind}`;
+  if (element.textContent !== `${sign} ${word}`) {
+    element.replaceChildren(make("span", { "aria-hidden": "true" }, sign), ` ${word}`);
+  }
+}
+
+/** Samples a second: the last quarter of the uploads, at least four, up to now; null when too little is known. */
+export function pace(history, now) {
+  if (history.length < 5) return null;
+  const from = history[Math.max(0, history.length - 1 - Math.max(4, Math.floor(history.length / 4)))];
+  const seconds = (now - Date.parse(from[4])) / 1000;
+  const samples = history[history.length - 1][1] - from[1];
+  return seconds > 0 && samples > 0 ? samples / seconds : null;
+}
+
+export class Glance {
+  constructor(page) {
+    this.page = page;
+    this.said = {};
+  }
+
+  part(name) {
+    return part(this.page, name);
+  }
+
+  update(status, history, now) {
+    pill(this.part("state"), status);
+    this.lead(status);
+    this.sure(status);
+    this.longer(status, history, now);
+    this.sites(status, now);
+    this.facts(status, history, now);
+    this.verdict(status, history);
+  }
+
+  lead({ verdict, samples, arms }) {
+    const mean = (name) => arms.find((arm) => arm.arm === name);
+    const [first, second] = [mean(verdict.leader), mean(verdict.challenger)];
+    say(this.part("leader"), samples ? verdict.leader : "Nobody yet");
+    let text = "";
+    if (samples && verdict.breaking_index === null) {
+      text = "so far; not every arm was tried";
+    } else if (first?.low != null && second?.low != null) {
+      const gap = first.mean - second.mean;
+      text = `by ${fixed(gap, Math.min(decimals((first.high - first.low) / 2), 4))} before ${second.arm}`;
+    }
+    say(this.part("margin"), text);
+    this.tell("leader", samples ? verdict.leader : "", (name) => `${name} is in the lead.`);
+  }
+
+  sure({ verdict }) {
+    const share = verdict.stopped ? 1 : Math.min(verdict.evidence, 0.999);
+    say(this.part("sure"), percent(share));
+    const meter = this.part("meter");
+    meter.setAttribute("aria-label", `${percent(share)} of the evidence that is needed`);
+    meter.firstElementChild.style.width = `${100 * share}%`;
+  }
+
+  longer({ verdict, state, remaining, samples, arms }, history, now) {
+    const rate = pace(history, now);
+    let [text, small] = ["Not known yet", "the first uploads will tell"];
+    if (verdict.stopped) [text, small] = ["Done", "sites may stop"];
+    else if (state === "closed") [text, small] = ["Closed", "no uploads are taken"];
+    else if (remaining) {
+      text = more(remaining);
+      small = rate
+        ? `samples; ${durations(remaining.low / rate, remaining.high / rate)} at the present pace`
+        : "samples";
+    } else if (samples && arms.some((arm) => arm.pulls === 0)) small = "every arm must be tried first";
+    say(this.part("longer"), text);
+    say(this.part("pace"), small);
+  }
+
+  sites({ sites, agents, state }, now) {
+    const silent = state === "open" ? sites.filter((site) => site.stale) : [];
+    const word = state === "open" ? "active" : "took part";
+    say(this.part("site-count"), sites.length ? `${count(sites.length - silent.length)} ${word}` : "None yet");
+    const box = this.part("silent");
+    box.classList.toggle("alarm", silent.length > 0);
+    if (!silent.length) {
+      say(box, sites.length < agents ? `of ${count(agents)} expected` : "all are heard of");
+      if (state !== "open") say(box, `${count(agents)} were expected`);
+      return;
+    }
+    silent.sort((a, b) => a.last_seen.localeCompare(b.last_seen));
+    const names = silent.slice(0, NAMED).map((site) => site.agent).join(", ");
+    const rest = silent.length > NAMED ? ` and ${count(silent.length - NAMED)} more` : "";
+    const longest = duration((now - Date.parse(silent[0].last_seen)) / 1000);
+    say(box, `▲ ${count(silent.length)} silent: ${names}${rest}${silent.length === 1 ? `, for ${longest}` : ""}`);
+  }
+
+  facts({ samples, uploads, communications, sites }, history, now) {
+    const sent = sites.reduce((sum, site) => sum + site.bytes, 0);
+    const last = history.length ? ago((now - Date.parse(history[history.length - 1][4])) / 1000) : "none yet";
+    const facts = [
+      ["Samples", count(samples)],
+      ["Uploads", count(uploads)],
+      ["Communications", count(Math.max(communications, uploads))],
+      ["Sent by sites", bytes(sent)],
+      ["Last upload", last],
+    ];
+    const list = this.part("facts");
+    if (!list.children.length) {
+      list.append(...facts.map(([name]) => make("div", {}, make("dt", {}, name), make("dd"))));
+    }
+    facts.forEach(([, text], k) => say(list.children[k].lastElementChild, text));
+  }
+
+  verdict({ verdict, promise, uploads, sites, samples }, history) {
+    const box = this.part("verdict");
+    box.hidden = !verdict.stopped;
+    this.part("lead-tile").hidden = verdict.stopped;
+    this.tell("arm", verdict.arm ?? "", (name) => `The study is settled. The best arm is ${name}.`);
+    if (!verdict.stopped) return;
+    say(this.part("answer"), verdict.arm);
+    say(this.part("guarantee"), promise.split("\n")[0]);
+    const settled = history.find((row) => row[1] >= verdict.samples);
+    const when = settled ? ` on ${new Date(settled[4]).toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" })}` : "";
+    const late = samples - verdict.samples;
+    say(
+      this.part("settled"),
+      `Settled after ${counted(verdict.samples, "sample")} from ${counted(sites.length, "site")}${when}.` +
+        (late > 0 ? ` ${counted(late, "sample")} came later and changed nothing.` : ""),
+    );
+  }
+
+  /** Say something aloud when it changes, but not when the page opens. */
+  tell(what, value, sentence) {
+    if (this.said[what] !== undefined && this.said[what] !== value && value) announce(sentence(value));
+    this.said[what] = value;
+  }
+}

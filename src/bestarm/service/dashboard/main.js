@@ -1,0 +1,96 @@
+// Which page is shown: sign in, the list, or a study; the address says which, and never holds the token.
+
+import { read, Refusal } from "./api.js";
+import { part, say, show } from "./dom.js";
+import { listPage } from "./list_page.js";
+import * as notice from "./notice.js";
+import * as session from "./session.js";
+import { studyPage } from "./study_page.js";
+
+let current = new AbortController();
+
+/** Leave the page that is open and show the one that the address names. */
+async function open() {
+  current.abort();
+  current = new AbortController();
+  const { signal } = current;
+  notice.clear();
+  part(document, "leave").hidden = !session.token();
+  if (!session.token()) return signIn();
+  const [, kind, name] = location.hash.split("/");
+  if (kind === "studies" && name) await studyPage(decodeURIComponent(name), refused, signal);
+  else await listPage(refused, signal);
+}
+
+/** A refusal that will last: another token may help, or another page. */
+function refused(error) {
+  current.abort();
+  notice.clear();
+  if (error instanceof Refusal && error.status === 401) {
+    session.forget();
+    part(document, "leave").hidden = true;
+    return signIn(error.message);
+  }
+  if (!(error instanceof Refusal)) console.error(error);
+  notice.tell(error.message);
+  return undefined;
+}
+
+function signIn(problem = "") {
+  const page = show("sign-in");
+  document.title = "bestarm";
+  const input = page.querySelector("#token");
+  const error = part(page, "error");
+  say(error, problem);
+  input.focus();
+  part(page, "form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    session.keep(input.value.trim());
+    say(error, "");
+    try {
+      const { studies } = await read("v1/studies");
+      const only = studies.length === 1 ? `#/studies/${encodeURIComponent(studies[0].study)}` : "";
+      if (only && !location.hash.startsWith("#/studies/")) location.hash = only;
+      else await open();
+    } catch (failure) {
+      session.forget();
+      const sentence = failure instanceof Refusal ? failure.message : "The server can't be reached.";
+      say(error, sentence);
+      input.select();
+    }
+  });
+}
+
+/** The theme: what the browser prefers, or what was chosen here. */
+function themes() {
+  const button = part(document, "theme");
+  const preferred = matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
+  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : preferred.matches);
+  const label = () => {
+    say(button, dark() ? "Light" : "Dark");
+    button.setAttribute("aria-label", dark() ? "Switch to the light theme" : "Switch to the dark theme");
+    document.dispatchEvent(new Event("themed"));
+  };
+  button.addEventListener("click", () => {
+    const wanted = dark() ? "light" : "dark";
+    root.dataset.theme = wanted;
+    localStorage.setItem("bestarm-theme", wanted);
+    label();
+  });
+  preferred.addEventListener("change", label);
+  label();
+}
+
+part(document, "leave").addEventListener("click", () => {
+  session.forget();
+  if (location.hash.length > 2) location.hash = "#/";
+  else open();
+});
+part(document, "skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  part(document, "content").focus();
+});
+window.addEventListener("hashchange", open);
+themes();
+open();

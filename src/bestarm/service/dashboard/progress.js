@@ -1,0 +1,194 @@
+// The way to the answer: evidence that rises to 1, or the breaking index that falls to epsilon.
+
+import { colours } from "./colours.js";
+import { make, part, say } from "./dom.js";
+import { cell } from "./paged.js";
+import { count, digits, percent } from "./words.js";
+
+const LATEST = 10; // rows of numbers below the chart
+const SAMPLES = 1;
+const INDEX = 2;
+const EVIDENCE = 3;
+const TIME = 4;
+
+/** `sharp` shows its evidence, the paper's methods the breaking index that they are built on. */
+export const shown = (status) => (status.method === "sharp" ? EVIDENCE : INDEX);
+
+/** The highest value of the breaking index that the chart shows: the first wild ones are cut off. */
+export function ceiling(values, target) {
+  const known = values.filter((value) => value !== null);
+  if (!known.length) return target + 1;
+  const early = known[Math.min(Math.floor(known.length / 10), known.length - 1)];
+  return Math.max(early, known[known.length - 1], target) * 1.1 + 1e-9;
+}
+
+export class Progress {
+  constructor(page) {
+    this.page = page;
+    this.box = part(page, "chart");
+    this.across = "samples";
+    for (const choice of page.querySelectorAll('input[name="across"]')) {
+      choice.addEventListener("change", () => {
+        this.across = choice.value;
+        this.build();
+      });
+    }
+    this.resized = new ResizeObserver(() => this.fit());
+    this.resized.observe(this.box);
+    this.numbers = part(page, "numbers");
+    this.numbers.addEventListener("toggle", () => this.table());
+  }
+
+  update(status, history) {
+    this.status = status;
+    this.history = history;
+    this.target = shown(status) === EVIDENCE ? 1 : status.problem.epsilon;
+    const evidence = shown(status) === EVIDENCE;
+    this.name = evidence ? "Evidence" : "Breaking index";
+    say(part(this.page, "progress-title"), this.name);
+    const words = evidence ? "It rises; at 1 the answer is known." : `It falls; at ${digits(this.target)} the answer is known.`;
+    say(part(this.page, "progress-text"), words);
+    this.box.setAttribute("aria-label", this.summary());
+    if (this.plot) this.redraw();
+    else this.build();
+    this.table();
+  }
+
+  summary() {
+    const { status } = this;
+    const value = status.verdict[shown(status) === EVIDENCE ? "evidence" : "breaking_index"];
+    return `Chart. ${this.name} after ${count(status.samples)} samples: ${digits(value)}; the answer is known at ${digits(this.target)}.`;
+  }
+
+  data() {
+    const across = this.across === "samples" ? (row) => row[SAMPLES] : (row) => Date.parse(row[TIME]) / 1000;
+    const column = shown(this.status);
+    return [this.history.map(across), this.history.map((row) => row[column])];
+  }
+
+  /** Where the end is expected, on the axis of samples; null where that would squeeze the rest. */
+  get expected() {
+    const { remaining, samples } = this.status;
+    if (!remaining || this.across !== "samples" || remaining.high > 3 * samples) return null;
+    return [samples + remaining.low, samples + remaining.high];
+  }
+
+  /** The axes: from the start to the end, or to where it is expected. */
+  get ranges() {
+    const [x, y] = this.data();
+    const first = this.across === "samples" ? 0 : x[0] ?? 0;
+    const last = this.expected?.[1] ?? x[x.length - 1] ?? first + 1;
+    const wide = last > first ? last : first + 1;
+    const high = shown(this.status) === EVIDENCE ? 1.08 : ceiling(y, this.target);
+    const low = shown(this.status) === EVIDENCE ? 0 : Math.min(0, this.target);
+    return { x: [first, wide + 0.02 * (wide - first)], y: [low, high] };
+  }
+
+  build() {
+    this.plot?.destroy();
+    const ink = colours();
+    const axis = { stroke: ink.soft, grid: { stroke: ink.line, width: 1 }, ticks: { show: false }, font: `12px ${ink.font}` };
+    const time = this.across === "time";
+    const counts = (_, values) => values.map((value) => count(value));
+    this.plot = new uPlot(
+      {
+        ...this.size(),
+        padding: [10, 14, 0, 0],
+        legend: { show: false },
+        cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+        scales: { x: { time, range: () => this.ranges.x }, y: { range: () => this.ranges.y } },
+        axes: [
+          { ...axis, ...(time ? {} : { values: counts, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8, 1e9] }), space: 90 },
+          { ...axis, size: 48 },
+        ],
+        series: [{}, { stroke: ink.leader, width: 2, fill: ink.fill, points: { show: false }, spanGaps: true }],
+        hooks: { draw: [(plot) => this.goal(plot)], setCursor: [(plot) => this.point(plot)] },
+      },
+      this.data(),
+      this.box,
+    );
+    this.tip = make("div", { className: "tip", hidden: true });
+    this.plot.over.append(this.tip);
+  }
+
+  /** The line to be reached, and where that is expected. */
+  goal(plot) {
+    const { ctx, bbox } = plot;
+    const ink = colours();
+    const y = Math.round(plot.valToPos(this.target, "y", true));
+    const unit = devicePixelRatio;
+    ctx.save();
+    ctx.beginPath();
+    ctx.strokeStyle = ink.good;
+    ctx.lineWidth = 1.5 * unit;
+    ctx.setLineDash([6 * unit, 5 * unit]);
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    const { expected } = this;
+    if (expected) {
+      const [from, to] = expected.map((value) => plot.valToPos(value, "x", true));
+      ctx.setLineDash([]);
+      ctx.lineWidth = 6 * unit;
+      ctx.lineCap = "round";
+      ctx.beginPath();
+      ctx.moveTo(from, y);
+      ctx.lineTo(to, y);
+      ctx.stroke();
+      ctx.fillStyle = ink.soft;
+      ctx.font = `${12 * unit}px ${ink.font}`;
+      ctx.textBaseline = "top";
+      ctx.textAlign = to - bbox.left > 160 * unit ? "right" : "left";
+      ctx.fillText("expected to end here", ctx.textAlign === "right" ? to : from, y + 9 * unit);
+    }
+    ctx.restore();
+  }
+
+  /** What is under the pointer. */
+  point(plot) {
+    const row = this.history[plot.cursor.idx];
+    this.tip.hidden = !row || plot.cursor.left < 0;
+    if (this.tip.hidden) return;
+    const column = shown(this.status);
+    const value = `${this.name.toLowerCase()} ${digits(row[column])}`;
+    const when = new Date(row[TIME]).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+    say(this.tip, `${value}\n${count(row[SAMPLES])} samples\n${when}`);
+    const left = plot.cursor.left > plot.over.clientWidth / 2;
+    this.tip.style.left = left ? "" : `${plot.cursor.left + 12}px`;
+    this.tip.style.right = left ? `${plot.over.clientWidth - plot.cursor.left + 12}px` : "";
+  }
+
+  redraw() {
+    this.plot.setData(this.data());
+  }
+
+  size() {
+    return { width: Math.max(this.box.clientWidth, 200), height: this.box.clientWidth < 500 ? 220 : 280 };
+  }
+
+  fit() {
+    if (this.plot && this.plot.width !== this.size().width) this.plot.setSize(this.size());
+  }
+
+  /** The last rows as text, for those who can't see the chart; only while somebody has it open. */
+  table() {
+    if (!this.numbers.open || !this.history) return;
+    const rows = this.history.slice(-LATEST).reverse().map((row) =>
+      make(
+        "tr",
+        { role: "row" },
+        cell("Upload", "number", count(row[0])),
+        cell("Received", "", new Date(row[TIME]).toLocaleString("en-GB")),
+        cell("Samples", "number", count(row[SAMPLES])),
+        cell("Breaking index", "number", digits(row[INDEX])),
+        cell("Evidence", "number", percent(row[EVIDENCE])),
+      ),
+    );
+    part(this.page, "number-rows").replaceChildren(...rows);
+  }
+
+  end() {
+    this.resized.disconnect();
+    this.plot?.destroy();
+  }
+}

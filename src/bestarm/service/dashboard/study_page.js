@@ -1,0 +1,92 @@
+// One study, live.
+
+import { Arms } from "./arms.js";
+import { make, part, say, show } from "./dom.js";
+import { saveLog, savePicture } from "./download.js";
+import { Glance, stateOf } from "./glance.js";
+import * as notice from "./notice.js";
+import { armsPicture, progressPicture } from "./picture.js";
+import { Progress } from "./progress.js";
+import { Sites } from "./sites.js";
+import { Watch } from "./watch.js";
+import { count, counted, percent } from "./words.js";
+
+const TICK = 5_000; // ms between two drawings when nothing comes in: "3 minutes ago" grows old
+
+/** Show a study until the signal says stop. */
+export async function studyPage(name, refused, signal) {
+  const page = show("study");
+  say(part(page, "name"), name);
+  say(part(page, "state"), "…");
+  document.title = `${name} – bestarm`;
+  const parts = { glance: new Glance(page), progress: new Progress(page), arms: new Arms(page), sites: new Sites(page) };
+  const watch = new Watch(name, (changed) => draw(page, parts, changed), refused);
+  const ticking = setInterval(() => watch.status && draw(page, parts, watch), TICK);
+  const themed = () => watch.status && parts.progress.build();
+  document.addEventListener("themed", themed);
+  buttons(page, watch, parts);
+  signal.addEventListener("abort", () => {
+    watch.stop();
+    clearInterval(ticking);
+    document.removeEventListener("themed", themed);
+    parts.progress.end();
+  });
+  await watch.run();
+}
+
+function draw(page, { glance, progress, arms, sites }, watch) {
+  notice.connection(watch.connection, () => watch.retry?.());
+  const { status } = watch;
+  if (!status) return;
+  const { history } = watch;
+  const now = watch.now();
+  glance.update(status, history, now);
+  progress.update(status, history);
+  arms.update(status);
+  sites.update(status, now);
+  about(page, status);
+  title(status);
+  page.firstElementChild.dataset.position = String(watch.place);
+}
+
+/** What stays as it is while a study runs. */
+function about(page, status) {
+  const { problem, method, agents, promise, parameters, arms } = status;
+  const goal = problem.epsilon ? `within ${problem.epsilon} of the best` : "the best";
+  say(
+    part(page, "about"),
+    `${counted(arms.length, "arm")} · looking for ${goal}, wrong with probability at most ${problem.delta} · method ${method}`,
+  );
+  const box = part(page, "promise");
+  if (box.children.length) return;
+  box.append(...promise.split("\n").map((line) => make("p", {}, line)));
+  const noise = problem.reward_range ? { "reward range": problem.reward_range.join(" to ") } : {};
+  const facts = { method, ...parameters, delta: problem.delta, epsilon: problem.epsilon, sigma: problem.sigma, ...noise };
+  facts["sites expected"] = count(agents);
+  facts["created"] = new Date(status.created_at).toLocaleString("en-GB");
+  const list = Object.entries(facts).filter(([, value]) => value !== undefined);
+  part(page, "parameters").append(
+    ...list.map(([key, value]) => make("div", {}, make("dt", {}, key.replaceAll("_", " ")), make("dd", {}, String(value)))),
+  );
+}
+
+/** The tab says how it stands, also when it is not in front. */
+function title(status) {
+  const [word, sign] = stateOf(status);
+  const { verdict } = status;
+  const share = verdict.stopped ? verdict.arm : word === "Running" ? percent(Math.min(verdict.evidence, 0.999)) : word;
+  const text = `${sign} ${share} – ${status.study} – bestarm`;
+  if (document.title !== text) document.title = text;
+}
+
+function buttons(page, watch, { progress, arms }) {
+  const on = (name, act) => part(page, name).addEventListener("click", act);
+  for (const format of ["csv", "json"]) {
+    on(format, () => saveLog(watch.study, format).catch((error) => notice.tell(`The log could not be saved: ${error.message}`)));
+  }
+  on("progress-png", () => {
+    if (!progress.plot) return;
+    savePicture(progressPicture(watch.status, progress.plot.ctx.canvas, progress.name), `${watch.study}-progress`);
+  });
+  on("arms-png", () => watch.status && savePicture(armsPicture(watch.status, arms.order.value), `${watch.study}-arms`));
+}
