@@ -158,7 +158,7 @@ def test_a_study_that_can_not_be_served_is_refused(make_world: Any, change: dict
     answer = world.http(world.admin_token).post("/v1/studies", content=content)
     assert refusal(answer) == (422, "refused")
     assert word in answer.json()["error"]
-    assert world.admin.call("GET", "/v1/studies") == {"studies": []}
+    assert world.admin.call("GET", "/v1/studies")["studies"] == []
 
 
 def test_a_falinpe_table_that_would_fill_the_memory_is_refused(make_world: Any) -> None:
