@@ -127,7 +127,6 @@ export class Arms {
     const interval =
       arm.low === null ? "" : `${fixed(arm.low, this.places)} to ${fixed(arm.high, this.places)}`;
     say(element.parts.interval, interval);
-    element.parts.track.title = interval;
     const leader = arms.find((one) => one.arm === verdict.leader);
     guide.hidden = !leader || leader.mean === null;
     if (!guide.hidden) guide.style.left = this.at(leader.mean);
@@ -140,7 +139,7 @@ function row(arm) {
   const parts = {
     tag: make("span", { className: "tag" }),
     estimate: make("span"),
-    interval: make("span", { className: "interval" }),
+    interval: make("span", { className: "soft" }),
     range: make("span", { className: "whisker" }),
     dot: make("span", { className: "dot" }),
     guide: make("span", { className: "guide" }),
@@ -154,8 +153,8 @@ function row(arm) {
     "tr",
     { role: "row" },
     name,
-    cell("", "number estimate", parts.estimate),
-    cell("", "range", parts.track, parts.interval),
+    cell("", "number estimate", parts.estimate, parts.interval),
+    cell("", "range", parts.track),
     cell("", "number pulls", make("span", {}, parts.pulls, " ", parts.share), make("div", { className: "share" }, parts.bar)),
   );
   element.parts = parts;

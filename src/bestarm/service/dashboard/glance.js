@@ -9,7 +9,7 @@ const NAMED = 3; // silent sites that are called by name
 export function stateOf({ state, samples, uploads, sites }) {
   if (state === "stopped") return ["Settled", "✓", "good"];
   if (state === "closed") return ["Closed", "■", "still"];
-  if (!(uploads ?? samples)) return ["Waiting for the first upload", "○", "still"];
+  if (!(uploads ?? samples)) return ["Waiting", "○", "still"];
   if (sites?.length && sites.every((site) => site.stale)) return ["Silent", "▲", "alarm"];
   return ["Running", "●", "run"];
 }
@@ -77,8 +77,7 @@ export class Glance {
   longer({ verdict, state, remaining, samples, arms }, history, now) {
     const rate = pace(history, now);
     let [text, small] = ["Not known yet", "the first uploads will tell"];
-    if (verdict.stopped) [text, small] = ["Done", "sites may stop"];
-    else if (state === "closed") [text, small] = ["Closed", "no uploads are taken"];
+    if (state === "closed") [text, small] = ["Closed", "no uploads are taken"];
     else if (remaining) {
       text = more(remaining);
       small = rate
@@ -91,13 +90,11 @@ export class Glance {
 
   sites({ sites, agents, state }, now) {
     const silent = state === "open" ? sites.filter((site) => site.stale) : [];
-    const word = state === "open" ? "active" : "took part";
-    say(this.part("site-count"), sites.length ? `${count(sites.length - silent.length)} ${word}` : "None yet");
+    say(this.part("site-count"), sites.length ? `${count(sites.length - silent.length)} active` : "None yet");
     const box = this.part("silent");
     box.classList.toggle("alarm", silent.length > 0);
     if (!silent.length) {
       say(box, sites.length < agents ? `of ${count(agents)} expected` : "all are heard of");
-      if (state !== "open") say(box, `${count(agents)} were expected`);
       return;
     }
     silent.sort((a, b) => a.last_seen.localeCompare(b.last_seen));
@@ -107,7 +104,7 @@ export class Glance {
     say(box, `▲ ${count(silent.length)} silent: ${names}${rest}${silent.length === 1 ? `, for ${longest}` : ""}`);
   }
 
-  facts({ samples, uploads, communications, sites }, history, now) {
+  facts({ samples, uploads, communications, sites, agents }, history, now) {
     const sent = sites.reduce((sum, site) => sum + site.bytes, 0);
     const last = history.length ? ago((now - Date.parse(history[history.length - 1][4])) / 1000) : "none yet";
     const facts = [
@@ -115,11 +112,13 @@ export class Glance {
       ["Uploads", count(uploads)],
       ["Communications", count(Math.max(communications, uploads))],
       ["Sent by sites", bytes(sent)],
+      ["Sites", `${count(sites.length)} of ${count(agents)}`],
       ["Last upload", last],
     ];
     const list = this.part("facts");
     if (!list.children.length) {
-      list.append(...facts.map(([name]) => make("div", {}, make("dt", {}, name), make("dd"))));
+      const row = (name) => make("div", { className: name === "Sites" ? "late" : "" }, make("dt", {}, name), make("dd"));
+      list.append(...facts.map(([name]) => row(name)));
     }
     facts.forEach(([, text], k) => say(list.children[k].lastElementChild, text));
   }
@@ -127,7 +126,7 @@ export class Glance {
   verdict({ verdict, promise, uploads, sites, samples }, history) {
     const box = this.part("verdict");
     box.hidden = !verdict.stopped;
-    this.part("lead-tile").hidden = verdict.stopped;
+    this.part("glance").classList.toggle("settled", verdict.stopped);
     this.tell("arm", verdict.arm ?? "", (name) => `The study is settled. The best arm is ${name}.`);
     if (!verdict.stopped) return;
     say(this.part("answer"), verdict.arm);

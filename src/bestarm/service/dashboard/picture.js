@@ -35,6 +35,13 @@ function fit(pen, text, width) {
   return `${cut}…`;
 }
 
+function diamond(pen, x, y, size) {
+  pen.moveTo(x, y - size);
+  pen.lineTo(x + size, y);
+  pen.lineTo(x, y + size);
+  pen.lineTo(x - size, y);
+}
+
 /** The chart of the progress. */
 export function progressPicture(status, canvas, title) {
   const width = 900;
@@ -62,6 +69,9 @@ export function armsPicture(status, order) {
       pen.textAlign = "center";
       pen.fillText(text, x(value), 4);
     }
+    pen.textAlign = "right";
+    pen.fillText("estimate", 705, 4);
+    pen.fillText("pulls", 790, 4);
     arms.forEach((arm, k) => {
       const y = 16 + row * (k + 0.5);
       const how = mark(arm.arm, status.verdict);
@@ -75,7 +85,7 @@ export function armsPicture(status, order) {
       if (arm.low !== null) pen.fillRect(x(arm.low), y - 1.5, x(arm.high) - x(arm.low), 3);
       if (arm.mean !== null) {
         pen.beginPath();
-        if (how === "challenger") pen.rect(x(arm.mean) - 5, y - 5, 10, 10);
+        if (how === "challenger") diamond(pen, x(arm.mean), y, 7);
         else pen.arc(x(arm.mean), y, how ? 6 : 4, 0, 7);
         pen.fill();
       }

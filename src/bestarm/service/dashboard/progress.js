@@ -5,6 +5,15 @@ import { make, part, say } from "./dom.js";
 import { cell } from "./paged.js";
 import { count, digits, percent } from "./words.js";
 
+// Steps in seconds from which a form of the date is used, the form, and what the second line says when it changes.
+const DATES = [
+  [86400 * 365, "{YYYY}", null, null, null, null, null, null, 1],
+  [86400 * 28, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+  [86400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+  [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+  [0.001, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+];
+const STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10].flatMap((k) => [k, 2 * k, 5 * k]);
 const LATEST = 10; // rows of numbers below the chart
 const SAMPLES = 1;
 const INDEX = 2;
@@ -98,7 +107,7 @@ export class Progress {
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
         scales: { x: { time, range: () => this.ranges.x }, y: { range: () => this.ranges.y } },
         axes: [
-          { ...axis, ...(time ? {} : { values: counts, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8, 1e9] }), space: 90 },
+          { ...axis, space: 90, ...(time ? { values: DATES, size: 46 } : { values: counts, incrs: STEPS, size: 32 }) },
           { ...axis, size: 48 },
         ],
         series: [{}, { stroke: ink.leader, width: 2, fill: ink.fill, points: { show: false }, spanGaps: true }],
@@ -137,9 +146,10 @@ export class Progress {
       ctx.stroke();
       ctx.fillStyle = ink.soft;
       ctx.font = `${12 * unit}px ${ink.font}`;
-      ctx.textBaseline = "top";
+      const below = y < bbox.top + bbox.height / 2;
+      ctx.textBaseline = below ? "top" : "bottom";
       ctx.textAlign = to - bbox.left > 160 * unit ? "right" : "left";
-      ctx.fillText("expected to end here", ctx.textAlign === "right" ? to : from, y + 9 * unit);
+      ctx.fillText("expected to end here", ctx.textAlign === "right" ? to : from, y + (below ? 9 : -9) * unit);
     }
     ctx.restore();
   }

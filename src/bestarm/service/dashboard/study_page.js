@@ -52,7 +52,7 @@ function draw(page, { glance, progress, arms, sites }, watch) {
 /** What stays as it is while a study runs. */
 function about(page, status) {
   const { problem, method, agents, promise, parameters, arms } = status;
-  const goal = problem.epsilon ? `within ${problem.epsilon} of the best` : "the best";
+  const goal = problem.epsilon ? `an arm within ${problem.epsilon} of the best` : "the best";
   say(
     part(page, "about"),
     `${counted(arms.length, "arm")} · looking for ${goal}, wrong with probability at most ${problem.delta} · method ${method}`,
@@ -86,7 +86,7 @@ function buttons(page, watch, { progress, arms }) {
   }
   on("progress-png", () => {
     if (!progress.plot) return;
-    savePicture(progressPicture(watch.status, progress.plot.ctx.canvas, progress.name), `${watch.study}-progress`);
+    savePicture(progressPicture(watch.status, progress.plot.ctx.canvas, progress.name.toLowerCase()), `${watch.study}-progress`);
   });
   on("arms-png", () => watch.status && savePicture(armsPicture(watch.status, arms.order.value), `${watch.study}-arms`));
 }

@@ -1,0 +1,223 @@
+"""Makes the pictures of the dashboard in docs/images, from a real server and real agents.
+
+    .venv/bin/python scripts/screenshots.py [FOLDER]
+
+The server's clock is moved by this script, so that a study of three weeks takes a few seconds. It needs
+Chromium (scripts/install-test-tools.sh) and looks best with the font Inter installed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import uvicorn
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import bestarm
+from bestarm.client.connection import Connection
+from bestarm.protocol.messages import reply_from_json
+from bestarm.service.app import create_app
+from bestarm.service.service import Limits
+from bestarm.service.storage import Storage
+
+FOLDER = Path(__file__).parents[1] / "docs" / "images"
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"]
+ARGUMENTS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+LIGANDS = {
+    "SPhos": 0.81,
+    "XPhos": 0.74,
+    "RuPhos": 0.69,
+    "dppf": 0.64,
+    "Xantphos": 0.58,
+    "BINAP": 0.55,
+    "JohnPhos": 0.52,
+    "DavePhos": 0.47,
+    "P(o-tol)₃": 0.36,
+    "PPh₃": 0.31,
+}
+CITIES = ["basel", "boston", "kyoto", "leipzig", "lund", "mumbai", "porto", "toronto"]
+
+
+class Clock:
+    """The server's time; the script moves it."""
+
+    def __init__(self) -> None:
+        self.moment = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+
+class Federation:
+    """A study and its sites, which work at their own pace on the script's clock."""
+
+    def __init__(self, admin: Connection, clock: Clock, problem: bestarm.Problem, method: str, sites: list[str]) -> None:
+        self.clock, self.problem = clock, problem
+        self.random = random.Random(problem.name)
+        body = {"problem": problem.to_dict(), "method": method, "agents": len(sites)}
+        admin.call("POST", "/v1/studies", body)
+        self.path = f"/v1/studies/{problem.name}"
+        built = bestarm.method(method, problem, len(sites))
+        self.agents = {name: bestarm.Agent(built, name=name) for name in sites}
+        self.hours = {name: self.random.uniform(0.3, 1.2) for name in sites}
+        self.lines: dict[str, Connection] = {}
+        self.due: list[tuple[datetime, str]] = []
+        self.admin = admin
+
+    def join(self, name: str) -> None:
+        token = self.admin.call("POST", f"{self.path}/tokens", {"role": "agent", "agent": name})["token"]
+        self.lines[name] = Connection(self.admin.url, token)
+        reply = self.lines[name].call("POST", f"{self.path}/join")["reply"]
+        self.agents[name].receive(reply_from_json(reply, self.problem))
+        self.plan(name)
+
+    def plan(self, name: str) -> None:
+        """When a site will have done its plan."""
+        hours = sum(self.random.expovariate(1 / self.hours[name]) for _ in self.agents[name].to_hand_out)
+        heapq.heappush(self.due, (self.clock.moment + timedelta(hours=hours), name))
+
+    def step(self, silent: tuple[str, ...] = ()) -> float:
+        """The next upload; returns the evidence after it."""
+        moment, name = heapq.heappop(self.due)
+        if name in silent:
+            return self.evidence
+        self.clock.moment = max(self.clock.moment, moment)
+        agent, upload = self.agents[name], None
+        assert self.problem.means is not None
+        for trial in agent.ask(10**9):
+            mean = self.problem.means[self.problem.arms.index(trial.arm)]
+            upload = agent.tell(trial, self.random.gauss(mean, self.problem.sigma))
+        assert upload is not None
+        answer = self.lines[name].call("POST", f"{self.path}/uploads", upload.to_json(self.problem.arms))
+        agent.receive(reply_from_json(answer["reply"], self.problem))
+        if not agent.finished:
+            self.plan(name)
+        return self.evidence
+
+    @property
+    def evidence(self) -> float:
+        verdict = self.admin.call("GET", self.path)["verdict"]
+        return 2.0 if verdict["stopped"] else verdict["evidence"]
+
+    def run(self, until: float, silent: tuple[str, ...] = (), after: float = 0.0) -> None:
+        """Go on until the evidence is there; some sites fall silent once it is past `after`."""
+        evidence = self.evidence
+        while evidence < until and self.due:
+            evidence = self.step(silent if evidence >= after else ())
+
+
+def problem(name: str, means: dict[str, float], sigma: float, epsilon: float = 0.0) -> bestarm.Problem:
+    values = list(means.values())
+    return bestarm.Problem(list(means), name=name, sigma=sigma, delta=0.05, epsilon=epsilon, means=values)
+
+
+@contextmanager
+def serving(clock: Clock) -> Iterator[Connection]:
+    """A server on a free port, and a connection as its administrator."""
+    with tempfile.TemporaryDirectory() as folder:
+        storage = Storage(f"sqlite:///{folder}/bestarm.db", now=clock)
+        secret = storage.admit(None).result()
+        limits = Limits(rate=0, stale_after=36 * 3600)
+        server = uvicorn.Server(uvicorn.Config(create_app(storage, limits), port=0, log_level="error", ws="none"))
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        try:
+            with Connection(f"http://127.0.0.1:{port}", secret or "") as admin:
+                yield admin
+        finally:
+            server.should_exit = True
+            thread.join()
+            storage.close()
+
+
+def open_page(browser: Browser, url: str, token: str, *, dark: bool = False, width: int = 1280, height: int = 800) -> Page:
+    """The dashboard, signed in."""
+    page = browser.new_page(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if dark else "light",
+        device_scale_factor=2 if width < 500 else 1.5,
+        locale="en-GB",
+        timezone_id="Europe/Berlin",
+    )
+    page.goto(url)
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Open").click()
+    page.locator("tbody tr").first.wait_for()
+    page.evaluate("document.activeElement.blur()")
+    page.wait_for_timeout(900)
+    return page
+
+
+def shoot(page: Page, path: Path, *, full: bool = False) -> None:
+    """A picture, with a palette of its own: a third of the size, and no difference to see."""
+    page.screenshot(path=path, full_page=full)
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(f"{path} {path.stat().st_size / 1000:.0f} kB")
+    page.close()
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    clock = Clock()
+    with serving(clock) as admin, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        others(admin, clock)
+        ligands = Federation(admin, clock, problem("suzuki-ligands", LIGANDS, 0.25), "sharp", CITIES)
+        for name in CITIES:
+            ligands.join(name)
+        ligands.run(until=0.6, silent=("lund",), after=0.15)
+        clock.moment += timedelta(minutes=7)
+        viewer = admin.call("POST", f"{ligands.path}/tokens", {"role": "viewer"})["token"]
+        shoot(open_page(browser, admin.url, admin_token(admin), height=560), folder / "dashboard-list.png")
+        shoot(open_page(browser, admin.url, viewer, height=1180), folder / "dashboard-light.png")
+        shoot(open_page(browser, admin.url, viewer, height=1180, dark=True), folder / "dashboard-dark.png")
+        shoot(open_page(browser, admin.url, viewer, width=390, height=844), folder / "dashboard-phone.png")
+        ligands.run(until=1.5, silent=("lund",))
+        clock.moment += timedelta(minutes=3)
+        shoot(open_page(browser, admin.url, viewer, height=760), folder / "dashboard-verdict.png")
+        browser.close()
+
+
+def admin_token(admin: Connection) -> str:
+    token: str = admin.call("POST", "/v1/tokens", {})["token"]
+    return token
+
+
+def others(admin: Connection, clock: Clock) -> None:
+    """More studies for the list."""
+    enzymes = {f"variant {k}": 0.5 - 0.03 * abs(k - 7) for k in range(1, 21)}
+    settled = Federation(admin, clock, problem("enzyme-variants", enzymes, 0.1), "sharp", CITIES[:5])
+    for name in CITIES[:5]:
+        settled.join(name)
+    settled.run(until=1.5)
+    solvents = {"toluene": 0.7, "dioxane": 0.62, "THF": 0.55, "DMF": 0.4}
+    closed = Federation(admin, clock, problem("solvents", solvents, 0.3), "sharp", CITIES[:3])
+    for name in CITIES[:3]:
+        closed.join(name)
+    closed.run(until=0.45)
+    admin.call("POST", f"{closed.path}/close")
+    prompts = {f"prompt {letter}": 0.9 - 0.05 * k for k, letter in enumerate("ABCDEF")}
+    paper = Federation(admin, clock, problem("prompt-templates", prompts, 0.2), "famabpe", CITIES[:4])
+    for name in CITIES[:4]:
+        paper.join(name)
+    paper.run(until=0.3)
+    Federation(admin, clock, problem("assay-temperature", {"30 °C": 0.5, "37 °C": 0.6}, 0.1), "sharp", CITIES[:2])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
