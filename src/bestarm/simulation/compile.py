@@ -72,7 +72,7 @@ def _compile(function: Function, name: str, replacements: dict[str, Function]) -
     # A function that is handed from one compiled function to the next leaves an address in the code, which
     # can't be cached, unless the receiver is inlined and the address vanishes.
     takes_rules = any(annotation in RULES for annotation in function.__annotations__.values())
-    compiled: Function = numba.njit(cache=True, forceinline=takes_rules)(clone)
+    compiled: Function = numba.njit(cache=True, nogil=True, forceinline=takes_rules)(clone)
     return compiled
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -14,6 +15,7 @@ from bestarm.errors import UserError
 from bestarm.methods.method import Kind, Method
 from bestarm.simulation import events, pulls
 from bestarm.simulation.environment import Environment
+from bestarm.simulation.interrupts import held_interrupts
 from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.rounds import run_rounds
 from bestarm.simulation.schedule import Schedule
@@ -55,7 +57,10 @@ class Engine:
             random = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
             if self.engine == "rounds" and self.method.kind is Kind.FEDERATED:
                 return self._run_rounds(random, trace)
-            outcome, leader, challenger, used = self._loop(*self._arguments, self.max_samples, random, trace)
+            with held_interrupts() if self.engine == "events" else nullcontext():
+                outcome, leader, challenger, used = self._loop(
+                    *self._arguments, self.max_samples, random, trace
+                )
             if leader < 0:
                 return Outcome(*outcome), used
             # The run met a pair whose linear programme is not solved yet: solve it and make the run again.
