@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,7 +94,7 @@ def against_gap(numbers: Numbers, experiment: str) -> Any:
             axes.set_yscale("log")
             plain_numbers(axes.yaxis)
             axes.set_xticks(gaps, [f"{gap:g}" for gap in gaps])
-            axes.set_xlabel("gap between the best arm and the next (units of reward)")
+            axes.set_xlabel("gap (units of reward)")
             axes.set_ylabel(name)
         right.set_title("single agents send nothing", fontsize=9, loc="right", color=BOUND_COLOUR)
         figure.suptitle(_title(numbers.of(experiment, "sharp")[0]), x=0.01, ha="left", fontsize=11)
@@ -105,7 +106,7 @@ def tradeoff(numbers: Numbers, experiment: str) -> Any:
     """Samples against communications at the smallest gap, one curve a method over its parameters."""
     gap = numbers.gaps(experiment)[0]
     with style():
-        figure, axes = new_figure(1, width=9.5, height=5.4)
+        figure, axes = new_figure(1, width=9.5, height=5.8)
         for method in _methods(experiment):
             _parameter_curve(axes, numbers.variants(experiment, method, gap), method)
         alone = numbers(experiment, "ugapec" if experiment == "mab" else "lingape", gap)
@@ -127,7 +128,7 @@ def tradeoff(numbers: Numbers, experiment: str) -> Any:
         figure.suptitle(
             f"{_title(numbers(experiment, 'sharp', gap))}, gap {gap:g}", x=0.01, ha="left", fontsize=11
         )
-        figure.legend(loc="outside right upper")
+        figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 
@@ -190,15 +191,35 @@ def _parameter_curve(axes: Any, lines: Sequence[Line], method: str) -> None:
         alpha=0.7,
         linestyle="none",
     )
-    for line in best:
+    # Labels where the curves leave room: the paper's methods bend away from the lower left.
+    offset, across, up = (
+        ((0, 7), "center", "bottom")
+        if method.startswith("sync")
+        else ((0, -8), "center", "top")
+        if method == "sharp"
+        else ((-7, -1), "right", "top")
+    )
+    labelled: list[Line] = []
+    for line in best if len(lines) > 1 else []:
+        if any(_near(line, other) for other in labelled):
+            continue
+        labelled.append(line)
         axes.annotate(
             setting_words(line),
             (line.communications, line.samples),
             textcoords="offset points",
-            xytext=(6, 5),
+            xytext=offset,
+            ha=across,
+            va=up,
             fontsize=8,
             color="#222222",
         )
+
+
+def _near(line: Line, other: Line) -> bool:
+    """Whether the labels of two settings would fall on each other."""
+    across = abs(math.log10(line.communications / other.communications))
+    return across < 0.1 and abs(math.log10(line.samples / other.samples)) < 0.15
 
 
 def front(lines: Sequence[Line]) -> list[Line]:
@@ -217,7 +238,7 @@ def setting_words(line: Line) -> str:
         return words.get("thrift", "balanced")
     if line.method.startswith("sync"):
         period = words.get("period", "100")
-        return f"{period} of all" if "period_counts" in words else f"{period} each"
+        return f"{int(period) // line.agents if 'period_counts' in words else period} each"
     if line.method == "famabpe":
         return (
             f"γ={words['gamma']}"
@@ -226,7 +247,7 @@ def setting_words(line: Line) -> str:
         )
     if "gamma1" not in words:
         return "theorem" + (", greedy" if words.get("selection") == "greedy" else "")
-    return f"γ₁={words['gamma1']}, γ₂={words['gamma2']}"
+    return f"γ₁={words['gamma1']}\nγ₂={words['gamma2']}"
 
 
 def _title(line: Line) -> str:

@@ -14,7 +14,7 @@ from bestarm.experiments.synthetic import AGENTS, DELTA, SIGMA
 HARDEST, EASIEST = 0.1, 0.5  # the parameters are swept at the smallest gap
 MAB, LINEAR = "mab", "linear"
 ARM_COUNTS = (10, 100)
-GAMMAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+GAMMAS = (0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 # γ₁ by experiment: fewer where a run takes longer. γ₂ matters only where γ₁ is large, so two values will do.
 GAMMA1S = {
     "linear": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
@@ -43,7 +43,8 @@ def mab_cells(runs: int, seed: int) -> Iterator[Cell]:
     """Separate arms: the paper's methods and sharp at every gap, and famabpe over γ."""
     variants = [BOUND, FAMABPE, UGAPEC, SYNC_UGAPEC, SHARP]
     variants += [*SHARPS, SYNC_UGAPEC_ALL, *(Variant.of("famabpe", gamma=gamma) for gamma in GAMMAS)]
-    periods = [Variant.of("sync-ugapec", period=period) for period in PERIODS]
+    # 10 pulls of each agent are 100 of all ten together, which is among the variants already.
+    periods = [Variant.of("sync-ugapec", period=period) for period in PERIODS if period != 100 // AGENTS]
     for gap in synthetic.GAPS:
         chosen = variants + (periods if gap == HARDEST else [])
         yield from make_cells(MAB, gap, chosen, [synthetic.separate(gap)], agents=AGENTS, runs=runs, seed=seed)

@@ -101,29 +101,35 @@ def tradeoff_caption(numbers: Numbers, experiment: str) -> str:
 def remarks(numbers: Numbers, experiment: str, about: About) -> list[str]:
     """What has to be said about an experiment besides the claims."""
     if experiment == "mab":
+        pairs = zip(numbers.of(experiment, "famabpe"), numbers.of(experiment, "ugapec"), strict=True)
+        if not all(famabpe.samples < ugapec.samples for famabpe, ugapec in pairs):
+            return []
         return [
             "Why ugapec is not below famabpe: its radius has log(4Kt³/δ), famabpe's log(4K((1+γM)N)²/δ); "
             "with the same σ in both, the cube costs more than learning from every reward at once gains."
         ]
     first, last = (int(value) for value in about[f"{experiment} ranks"].split())
-    lines = {name: numbers.of(experiment, name) for name in ("famabpe", "sharp", "falinpe selection=greedy")}
-    arms, dimension = lines["sharp"][0].arms, lines["sharp"][0].dimension
-    against = _over(lines["falinpe selection=greedy"], lines["famabpe"])
+    names = ("famabpe", "sharp", "falinpe selection=greedy")
+    famabpe, sharp, falinpe = (numbers.of(experiment, name) for name in names)
+    arms, dimension = sharp[0].arms, sharp[0].dimension
+    against = (
+        f"falinpe takes {_over(falinpe, famabpe)} times the samples of famabpe, which ignores the features; "
+        f"sharp takes {_over(sharp, famabpe)} times those of famabpe."
+    )
     if first == arms:
         return [
             f"K = {arms} ≤ d = {dimension}, and the features are linearly independent in every instance "
             f"(rank {first}). Then the linear model says nothing about the arms that K separate arms would "
             "not: any K means are possible, and the lower bounds of the two problems are equal. falinpe "
-            f"pays for {dimension} dimensions without using them: famabpe, which ignores the features, "
-            f"needs {against} times fewer samples."
+            f"pays for {dimension} dimensions without using them: {against}"
         ]
     return [
         f"K = {arms} > d = {dimension} (rank {first if first == last else f'{first} to {last}'}): here the "
-        "features do tell something, since every pull informs about all arms. falinpe / famabpe (which "
-        f"ignores the features), samples: {against}; sharp, which uses the features, / famabpe: "
-        f"{_over(lines['sharp'], lines['famabpe'])}.",
+        "features do tell something, since every pull informs about all arms. "
+        f"{against[0].upper()}{against[1:]}",
         "falinpe picks arms greedily here. The ratio rule solves a linear programme for every pair of "
-        "leader and challenger that a run meets, hundreds of them, and was run at the largest gap only.",
+        "leader and challenger that a run meets, hundreds of them, and starts the run again for each; it "
+        "was run at the largest gap only.",
     ]
 
 
