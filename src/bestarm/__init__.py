@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning, UserError
+from bestarm.estimate import Estimate, estimate
 from bestarm.methods import METHODS, Method, Verdict, method
 from bestarm.problem import Problem
 from bestarm.protocol import Agent, Download, ProtocolError, Server, Stop, Trial, Upload
@@ -27,6 +28,7 @@ __all__ = [
     "METHODS",
     "Agent",
     "Download",
+    "Estimate",
     "Lab",
     "Method",
     "Offline",
@@ -46,6 +48,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "connect",
+    "estimate",
     "method",
     "simulate",
     "sweep",

@@ -19,6 +19,7 @@ COMMANDS = {
     "demo": ("demo", "A whole federation on this machine, live, in under a minute."),
     "simulate": ("simulate", "Run a method many times on a simulated problem."),
     "compare": ("compare", "Several methods on the same problem and runs, in one table."),
+    "estimate": ("estimate", "How many samples and messages a study will take."),
     "sweep": ("sweep", "A grid of methods, problems, parameters and seeds from a TOML file."),
     "reproduce": ("reproduce", "The paper's experiments: figures, numbers and a report."),
     "bench": ("bench", "How fast the simulators are, as ratios measured in one run."),

@@ -1,0 +1,128 @@
+"""`bestarm estimate`: how many samples and messages to expect, before a study is started."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from bestarm.cli.interrupt import in_a_thread
+from bestarm.cli.options import numbers
+from bestarm.cli.output import Format, count, make_table, number, print_json, print_table
+from bestarm.cli.progress import Progress, saying_when_compiling
+from bestarm.errors import UserError
+from bestarm.estimate import GAPS, Estimate, Row
+from bestarm.estimate import estimate as expect
+from bestarm.methods import parse_parameters
+from bestarm.problem import Problem
+
+EXAMPLES = """\b
+Examples:
+  bestarm estimate problem.toml --agents 3
+  bestarm estimate problem.toml --gaps 0.05,0.1,0.2 --plot costs.png
+  bestarm estimate problem.toml --set thrift=messages --format json
+
+The numbers come from simulated runs. A problem with means is simulated as it is; without means, or with --gaps,
+each gap is assumed in turn. The narrower the gap, the longer the study: half the gap takes about four times the
+samples.
+"""
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(epilog=EXAMPLES)
+def estimate(
+    problem: Annotated[Path, typer.Argument(metavar="problem.toml", help="The problem.")],
+    method: Annotated[
+        str, typer.Option(help="sharp, famabpe, falinpe, ugapec, lingape, sync-ugapec or sync-lingape.")
+    ] = "sharp",
+    agents: Annotated[int, typer.Option(help="How many sites will take part.")] = 10,
+    gaps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="0.05,0.1,…",
+            help="By how much the best arm is assumed to be better than the others, in units of the reward.  "
+            "[default: the problem's means; without means ¼, ½, 1 and 2 sigma]",
+        ),
+    ] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option(metavar="name=value", help="A parameter of the method, such as gamma=0.01; repeatable."),
+    ] = None,
+    rewards: Annotated[
+        str | None,
+        typer.Option(
+            metavar="gaussian|bernoulli|bounded",
+            help="Where rewards come from.  [default: bounded with a reward_range, else gaussian]",
+        ),
+    ] = None,
+    runs: Annotated[int, typer.Option(help="How many runs for each gap.")] = 200,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same runs.")] = 0,
+    plot: Annotated[Path | None, typer.Option(metavar="out.png", help="Draw a figure: .png, .svg or .pdf.")] = (
+        None
+    ),
+    format: Annotated[Format, typer.Option(help="For people, or for programs.")] = Format.table,
+) -> None:
+    """Say how many samples and communications a study will take, from simulated runs."""
+    if plot is not None:
+        from bestarm.plot import check_path
+
+        check_path(plot)
+    parameters = parse_parameters(set or [])
+    for key in ("problem", "method", "agents", "gaps", "runs", "seed", "rewards", "engine", "progress"):
+        if key in parameters:
+            raise UserError(f"{method} has no parameter {key!r}; there may be an option for it.")
+    read = Problem.load(problem)
+    wanted = None if gaps is None else numbers("--gaps", gaps)
+    rows = len(wanted) if wanted is not None else len(GAPS) if read.means is None else 1
+    with saying_when_compiling(None), Progress(runs * rows, "estimate") as progress:
+        work = partial(expect, read, method, agents, wanted, runs, seed, rewards=rewards, progress=progress)
+        found = in_a_thread(partial(work, **parameters))
+    if plot is not None:
+        found.plot(plot)
+    if format is Format.json:
+        print_json(found.to_json())
+    else:
+        print_table(*describe(found))
+
+
+def describe(found: Estimate) -> list[Table | str]:
+    """The estimate as a person reads it."""
+    problem = found.problem
+    title = (
+        f"{found.method} on {problem.name}: {problem.K} arms, {count(found.agents, 'agent')}, sigma "
+        f"{problem.sigma:g}, delta {problem.delta:g}, epsilon {problem.epsilon:g}; {count(found.runs, 'run')} "
+        f"for each gap, seed {found.seed}"
+    )
+    table = make_table("gap", "samples", "95 %", "5–95 % of runs", "a site", "communications", "× lower")
+    for row in found.rows:
+        table.add_row(*cells(row))
+    legend = (
+        "samples: the mean of the runs, and where the expected number lies at 95 %; then what most runs take. "
+        "a site: samples for each of them, if all are equally fast. × lower: multiples of the lower bound."
+    )
+    sentences = [found.assumption, legend, *undecided(found)]
+    return [title, table, *sentences]
+
+
+def cells(row: Row) -> list[str]:
+    """A line of the table."""
+    low, high = row.interval
+    return [
+        f"{row.gap:.4g}",
+        number(round(row.samples.mean)),
+        f"{number(round(low))}–{number(round(high))}",
+        f"{number(round(row.samples.low))}–{number(round(row.samples.high))}",
+        number(row.samples_per_agent),
+        number(round(row.communications.mean)),
+        "" if row.samples_to_lower is None else number(row.samples_to_lower),
+    ]
+
+
+def undecided(found: Estimate) -> list[str]:
+    """A sentence if runs ended at the limit of samples."""
+    total = sum(row.unfinished for row in found.rows)
+    return [f"Undecided runs: {total}; they end at the limit, so the means are too small."] if total else []
