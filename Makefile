@@ -3,7 +3,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test check bench docs constraints clean
+.PHONY: setup demo test tools check bench constraints dist clean
 
 setup: $(STAMP)          ## .venv with the package and all extras
 
@@ -17,19 +17,25 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup              ## a whole federation on this machine, live
 	@$(BIN)/bestarm demo
 
-test: check              ## everything the tests need, then the tests
+test: tools check        ## everything the tests need, then the tests
+
+tools: setup             ## PostgreSQL, Chromium and axe-core for the tests, where they are missing
+	@sh scripts/install-test-tools.sh
 
 check: setup             ## ruff, mypy --strict, pytest with doctests, warnings as errors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: setup             ## ratios, measured in one run
 	$(BIN)/bestarm bench
 
 constraints: setup       ## write down the versions the tests ran on
 	@$(BIN)/python -m pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt
+
+dist: setup              ## sdist and wheel
+	@$(BIN)/python -m build --outdir dist .
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

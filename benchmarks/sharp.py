@@ -1,0 +1,196 @@
+"""What sharp costs: samples and communications beside the paper's methods and the lower bound.
+
+    python benchmarks/sharp.py [--runs 1000] [--part table|rules|agents|batch|rewards]
+
+Prints Markdown tables. The problems are those of the project's method notes: sigma 0.3, delta 0.05, ten agents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+
+import bestarm
+from bestarm.lower_bound import lower_bound
+from bestarm.simulation.schedule import Offline, Schedule
+
+THRIFTS = ("samples", "balanced", "messages")
+
+
+def independent(gap: float, epsilon: float, arms: int = 10, dimension: int = 25) -> bestarm.Problem:
+    """Linearly independent features, all other arms worse by the gap."""
+    random = np.random.default_rng(0)
+    features = random.normal(size=(arms, dimension))
+    features /= np.linalg.norm(features, axis=1)[:, None]
+    theta = np.linalg.lstsq(features, np.array([0.5] + [0.5 - gap] * (arms - 1)), rcond=None)[0]
+    names = [f"arm-{k}" for k in range(arms)]
+    return bestarm.Problem(names, features=features, theta=theta, sigma=0.3, epsilon=epsilon)
+
+
+def linear(arms: int, dimension: int, gap: float, seed: int) -> bestarm.Problem:
+    """Unit theta and features; best 0.9, second best 0.9 − gap, the rest uniform in 0.9 − [1, 3] gap."""
+    random = np.random.default_rng(seed)
+    theta = random.normal(size=dimension)
+    theta /= np.linalg.norm(theta)
+    rewards = np.concatenate([[0.9, 0.9 - gap], 0.9 - gap * random.uniform(1, 3, arms - 2)])
+    rows = []
+    for reward in rewards:
+        side = random.normal(size=dimension)
+        side -= (side @ theta) * theta
+        rows.append(reward * theta + np.sqrt(1 - reward**2) * side / np.linalg.norm(side))
+    return bestarm.Problem([f"arm-{k}" for k in range(arms)], features=rows, theta=theta, sigma=0.3)
+
+
+def problems() -> dict[str, tuple[str, list[bestarm.Problem]]]:
+    """Name: (the paper's method, the instances over which the runs are spread)."""
+    quick = bestarm.Problem.quick
+    return {
+        "K = 5, all gaps 0.1": ("famabpe", [quick([0.9] + [0.8] * 4, sigma=0.3)]),
+        "means .9 .8 .7 .6 .5": ("famabpe", [quick([0.9, 0.8, 0.7, 0.6, 0.5], sigma=0.3)]),
+        "K = 20, all gaps 0.1": ("famabpe", [quick([0.9] + [0.8] * 19, sigma=0.3)]),
+        "K = 10, d = 25, ε = .05, gap .1": ("falinpe", [independent(0.1, 0.05)]),
+        "linear, K = 20, d = 5, gap .1": ("falinpe", [linear(20, 5, 0.1, seed) for seed in range(50)]),
+        "linear, K = 50, d = 5, gap .1": ("falinpe", [linear(50, 5, 0.1, seed) for seed in range(50)]),
+    }
+
+
+class Cell:
+    """Samples and communications of one method over the instances of a problem."""
+
+    def __init__(self, instances: list[bestarm.Problem], method: str, runs: int, **options: object) -> None:
+        share = max(1, runs // len(instances))
+        results = [
+            bestarm.simulate(problem, method, runs=share, seed=seed, **({"agents": 10} | options))
+            for seed, problem in enumerate(instances)
+        ]
+        self.samples = np.concatenate([result.samples for result in results])
+        self.communications = np.concatenate([result.communications for result in results])
+        self.wrong = sum(result.wrong for result in results)
+        self.unfinished = sum(result.unfinished for result in results)
+
+    def __str__(self) -> str:
+        error = self.samples.std() / np.sqrt(self.samples.size)
+        flag = f", {self.wrong} wrong" * (self.wrong > 0) + f", {self.unfinished} unfinished" * (
+            self.unfinished > 0
+        )
+        return f"{self.samples.mean():.0f} ({error:.0f}) / {self.communications.mean():.0f}{flag}"
+
+    @property
+    def mean(self) -> float:
+        return float(self.samples.mean())
+
+
+def rows(header: Iterable[str], lines: Iterable[Iterable[object]]) -> None:
+    header = list(header)
+    print("| " + " | ".join(header) + " |\n|" + "---|" * len(header))
+    for line in lines:
+        print("| " + " | ".join(map(str, line)) + " |", flush=True)
+    print()
+
+
+def table(runs: int) -> None:
+    print("## Samples (standard error) / communications\n")
+
+    def lines() -> Iterable[list[object]]:
+        for name, (paper, instances) in problems().items():
+            limit = float(np.mean([lower_bound(problem) for problem in instances]))
+            few = min(runs, 100)
+            dials = [Cell(instances, "sharp", runs, thrift=thrift) for thrift in THRIFTS]
+            alone = Cell(instances, "sharp", min(runs, 400), agents=1, trigger="every-pull")
+            selection = {"selection": "greedy"} if paper == "falinpe" else {}
+            yield [
+                name,
+                Cell(instances, paper, few, **selection),
+                *dials,
+                f"{alone.mean:.0f}",
+                f"{limit:.0f}",
+                f"{dials[1].mean / limit:.2f}",
+                f"{max(cell.samples.max() / cell.mean for cell in dials):.1f}",
+            ]
+
+    header = ["problem", "paper's method", *THRIFTS, "one pull at a time", "lower bound", "balanced / lower"]
+    rows([*header, "longest run / mean"], lines())
+
+
+def rules(runs: int) -> None:
+    print("## What each rule contributes (K = 5, all gaps 0.1)\n")
+    instances = problems()["K = 5, all gaps 0.1"][1]
+    steps: list[tuple[str, str, dict[str, object]]] = [
+        ("famabpe", "famabpe", {}),
+        ("+ pair test", "famabpe", {"stopping": "pairs"}),
+        ("+ look-ahead sampling", "famabpe", {"stopping": "pairs", "selection": "lookahead"}),
+        ("+ batches that aim (sharp)", "sharp", {}),
+        ("sharp, FAMABPE's trigger", "sharp", {"trigger": "count"}),
+        ("sharp, FAMABPE's sampling", "sharp", {"selection": "balance"}),
+        ("sharp, FAMABPE's stopping", "sharp", {"stopping": "famabpe"}),
+    ]
+    cells = [(label, Cell(instances, method, runs, **options)) for label, method, options in steps]
+    rows(
+        ["method", "samples / communications", "longest run / mean"],
+        ((label, cell, f"{cell.samples.max() / cell.mean:.1f}") for label, cell in cells),
+    )
+
+
+def agents(runs: int) -> None:
+    print("## Other agents than planned (K = 5, all gaps 0.1, planned for 10, balanced)\n")
+    problem = problems()["K = 5, all gaps 0.1"][1][0]
+    method = bestarm.method("sharp", problem, agents=10)
+    gone = tuple(Offline(agent, 20.0) for agent in range(5))
+    schedules = {
+        "10 as planned": Schedule.uniform(10),
+        "2 take part": Schedule.uniform(2),
+        "50 take part": Schedule.uniform(50),
+        "one does 91 % of the work": Schedule((100.0,) + (1.0,) * 9),
+        "half vanish after 20 pulls each, with what they have": Schedule((1.0,) * 10, offline=gone),
+    }
+    lines = []
+    for name, schedule in schedules.items():
+        result = bestarm.simulate(problem, method, runs=runs, schedule=schedule)
+        samples, messages = result.summary(), result.summary("communications")
+        lines.append([name, f"{samples.mean:.0f} ({samples.stderr:.0f}) / {messages.mean:.0f}", result.wrong])
+    rows(["agents", "samples / communications", "wrong answers"], lines)
+
+
+def batch(runs: int) -> None:
+    print("## `min_batch` (K = 5, all gaps 0.1)\n")
+    instances = problems()["K = 5, all gaps 0.1"][1]
+    cells = [
+        (least, [Cell(instances, m, runs, min_batch=least) for m in ("sharp", "famabpe")])
+        for least in (1, 2, 5, 10, 20)
+    ]
+    rows(["min_batch", "sharp", "famabpe"], ([least, *pair] for least, pair in cells))
+
+
+def rewards(runs: int) -> None:
+    print("## Known sigma, or only a range (means 0.30 and four times 0.20)\n")
+    names, means = list("abcde"), [0.3] + [0.2] * 4
+    known = bestarm.Problem(names, means=means, sigma=0.3)
+    ranged = bestarm.Problem(names, means=means, reward_range=(0.0, 1.0))
+    small = bestarm.Problem(names, means=means, sigma=float(np.sqrt(0.4 / (2 * np.log(7 / 3)))))
+    lines = [
+        ["gaussian, sigma 0.3", Cell([known], "sharp", runs)],
+        ["Bernoulli, range [0, 1]: sigma 0.5", Cell([ranged], "sharp", runs, rewards="bernoulli")],
+        [
+            "Bernoulli, rates known to be at most 0.3: sigma 0.486",
+            Cell([small], "sharp", runs, rewards="bernoulli"),
+        ],
+    ]
+    rows(["rewards", "samples / communications"], lines)
+
+
+def main() -> None:
+    parts = {"table": table, "rules": rules, "agents": agents, "batch": batch, "rewards": rewards}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--part", choices=parts, action="append")
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore", bestarm.ProblemWarning)
+    for part in chosen.part or parts:
+        parts[part](chosen.runs)
+
+
+if __name__ == "__main__":
+    main()
