@@ -208,8 +208,8 @@ def _linear(
     thetas = _random_thetas(problem.features, min(THETAS, runs), seed)
     sentence = (
         f"Assumed: means are features · theta, for {len(thetas)} random directions of theta (seed {seed}) that "
-        "share the runs; theta is as long as the gap between best and second best asks for. The intervals are for "
-        "these directions, not for all."
+        "share the runs; theta is as long as the gap between best and second best asks for. The intervals are "
+        "for these directions, not for all."
     )
     longest = max(gaps) * max(float(np.linalg.norm(theta)) for theta in thetas)
     if longest > 1 and method in ("falinpe", "lingape"):
