@@ -1,0 +1,34 @@
+"""examples/reactions: both models answer within epsilon, and the table is what its script computes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from example import run_example
+
+
+def test_both_models_find_a_condition_within_epsilon() -> None:
+    printed = run_example("reactions/run.py", "--runs", "20")
+    assert "9 features of rank 8" in printed
+    assert "residuals 1.3 points (root mean square), at most 3.0 points, at DBU + PyFluor" in printed
+    assert "Best by mean yield: BTPP + PBSF (57.2 %); by the fit: BTPP + PBSF." in printed
+    found = re.findall(
+        r"(with features|separate arms): ([\d,]+) ± \d+ reactions.* (\d+) of 20 answers", printed
+    )
+    assert [name for name, _, _ in found] == ["with features", "separate arms"]
+    # delta is 0.05: 5 or more wrong ones among 20 have a probability below 0.003
+    assert all(int(wrong) < 5 for _, _, wrong in found)
+
+
+def test_the_table_is_computed_from_single_yields(tmp_path: Path) -> None:
+    yields = tmp_path / "yields.csv"
+    yields.write_text(
+        "base_name,fluoride_name,substrate_name,yield\nDBU,PBSF,s1,40\nBTPP,PBSF,s1,50\nDBU,PBSF,s2,60\nBTPP,PBSF,s2,50\n"
+    )
+    lines = run_example("reactions/make_table.py", str(yields)).splitlines()
+    assert lines == [
+        "condition,base,sulfonyl_fluoride,mean,standard_deviation,substrates",
+        "BTPP + PBSF,BTPP,PBSF,50.00,0.00,2",
+        "DBU + PBSF,DBU,PBSF,50.00,14.14,2",
+    ]
