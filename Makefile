@@ -3,7 +3,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test tools check bench constraints dist clean
+.PHONY: setup demo test tools check bench docs reference constraints dist clean
 
 setup: $(STAMP)          ## .venv with the package and all extras
 
@@ -31,6 +31,12 @@ check: setup             ## ruff, mypy --strict, pytest with doctests, warnings 
 bench: setup             ## ratios, measured in one run
 	$(BIN)/bestarm bench
 
+docs: setup              ## the documentation, in site/
+	$(BIN)/mkdocs build --strict
+
+reference: setup         ## write docs/reference/ anew from the code
+	$(BIN)/python scripts/reference.py
+
 constraints: setup       ## write down the versions the tests ran on
 	@$(BIN)/python -m pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt
 
@@ -38,4 +44,4 @@ dist: setup              ## sdist and wheel
 	@$(BIN)/python -m build --outdir dist .
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
