@@ -102,7 +102,8 @@ def describe(found: Estimate) -> list[Table | str]:
         table.add_row(*cells(row))
     legend = (
         "samples: the mean of the runs, and where the expected number lies at 95 %; then what most runs take. "
-        "a site: samples for each of them, if all are equally fast. × lower: multiples of the lower bound."
+        "a site: samples for each of them, if all are equally fast. × lower: multiples of the lower bound for "
+        "Gaussian rewards."
     )
     sentences = [found.assumption, legend, *undecided(found)]
     return [title, table, *sentences]
