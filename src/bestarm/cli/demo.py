@@ -2,163 +2,193 @@
 
 from __future__ import annotations
 
-import string
-import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.live import Live
 
-from bestarm.cli.demo_view import Snapshot, picture
-from bestarm.cli.federation import Federation
-from bestarm.cli.output import Format, make_table, number, percent, print_json, print_table
+from bestarm.cli.demo_in_process import Show
+from bestarm.cli.demo_machine import MOST_LABS, Machine, missing
+from bestarm.cli.demo_problem import AXIS, TITLE, truth
+from bestarm.cli.demo_processes import Processes
+from bestarm.cli.demo_view import Snapshot, line, picture
+from bestarm.cli.output import (
+    Format,
+    count,
+    make_table,
+    number,
+    percent,
+    plain_console,
+    print_json,
+    print_table,
+    say,
+)
 from bestarm.errors import UserError
 from bestarm.methods import Kind, Method
 from bestarm.methods import method as build_method
-from bestarm.problem import Problem
 from bestarm.simulation.api import simulate
-from bestarm.simulation.environment import environment
 from bestarm.simulation.schedule import Schedule
 from bestarm.theory import bounds
 
-PROBLEM = """
-name = "ligands"
-delta = 0.05
-sigma = 0.12
-arm = [
-  { name = "PPh3", mean = 0.72 },
-  { name = "XPhos", mean = 0.80 },
-  { name = "SPhos", mean = 0.772 },
-  { name = "RuPhos", mean = 0.76 },
-  { name = "dppf", mean = 0.736 },
-]
-"""
-TITLE = "Which ligand gives the best yield?"
-AXIS = (0.65, 0.9)  # of the picture
-FASTEST, SLOWEST = 4.0, 0.1
-SECONDS, FRAMES = 20.0, 12.0  # how long the show takes, and pictures a second
-EASE = 0.7  # below 1: slower at the start, when every pull is news
+SECONDS = 20.0  # that the show within this process takes
+HASTE = {"sharp": 1.0, "famabpe": 10.0}  # famabpe needs about ten times the experiments
+FAST = 10.0
 
 EXAMPLES = """\b
 Examples:
   bestarm demo
   bestarm demo --seed 7 --agents 20
   bestarm demo --method famabpe --fast
+  bestarm demo --in-process
 
-The rewards are simulated; the agents and the server are the ones that real labs run. A bar shows where the
-yield of a ligand lies, given what the server knows. The study ends when the evidence is complete.
+The experiments are simulated; the server and the labs are real processes that talk over HTTP, each lab with
+its journal. One lab is killed and started again on the way, and one never comes back. A bar shows where the
+yield of a ligand lies, given what the server knows. The study ends when the evidence is complete. Ctrl-C
+leaves no process and no file behind.
 """
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a demo came out; `events` is what befell the labs, `checked` how many uploads were replayed."""
+
+    arm: str | None
+    samples: int
+    communications: int
+    last: Snapshot
+    events: tuple[str, ...] = ()
+    checked: int | None = None
+
+
 @app.command(epilog=EXAMPLES)
 def demo(
     method: Annotated[str, typer.Option(help="sharp or famabpe.")] = "sharp",
-    seed: Annotated[int, typer.Option(help="Another seed, another course of events.")] = 0,
+    seed: Annotated[int, typer.Option(help="Another seed, other experiments.")] = 0,
     agents: Annotated[int, typer.Option(help="How many labs.")] = 10,
     fast: Annotated[bool, typer.Option("--fast", help="Don't take time to show it.")] = False,
+    in_process: Annotated[
+        bool,
+        typer.Option("--in-process", help="Without server and lab processes; the seed fixes all that happens."),
+    ] = False,
     format: Annotated[Format, typer.Option(help="For people, or for programs.")] = Format.table,
 ) -> None:
-    """Labs of different speeds find the best of five ligands together, live, in under half a minute."""
+    """A server and ten labs on this machine find the best of five ligands, live, in under a minute."""
     if seed < 0:
         raise UserError(f"--seed is {seed}; it must be a whole number of at least 0.")
-    problem = Problem.from_toml(PROBLEM)
-    built = build_method(method, problem, agents)
+    built = build_method(method, truth(), agents)
     if built.kind is not Kind.FEDERATED:
         raise UserError(f"{method} has no agents at their own pace; take sharp or famabpe.")
+    reason = None if in_process else obstacle(agents)
+    if reason:
+        say(f"{reason} This is the demo within one process.")
+    console = Console(quiet=format is Format.json)
     show = Show(built, seed)
-    console = Console()
+    if in_process or reason:
+        ended = within(show, console, 0.0 if fast else SECONDS)
+    else:
+        ended = on_this_machine(built, seed, console, HASTE[method] * (FAST if fast else 1.0))
+    found = summary(built, seed, ended, show.schedule)
     if format is Format.json:
+        print_json(found)
+    else:
+        print_verdict(found, ended)
+
+
+def obstacle(agents: int) -> str | None:
+    """Why there can't be a process for the server and for each lab, or None."""
+    absent = missing()
+    if absent is not None:
+        return f"{absent} is not installed, so there is no server; pip install 'bestarm[server]' brings it."
+    if agents > MOST_LABS:
+        return f"{agents} labs are too many processes for a demo; it starts at most {MOST_LABS}."
+    return None
+
+
+def within(show: Show, console: Console, seconds: float) -> Ended:
+    """All in this process: as a picture that moves, as lines, or without looking."""
+    if console.quiet:
         federation = show.run_through()
-        print_json(summary(show, federation))
-        return
-    if console.is_terminal:
-        federation = show.run_live(console, 0.0 if fast else SECONDS)
+    elif console.is_terminal:
+        federation = show.run_live(console, seconds)
     else:
         federation = show.run_in_lines()
-    print_verdict(show, federation)
+    arm = federation.server.verdict.arm
+    return Ended(arm, federation.samples, federation.communications, federation.snapshot(TITLE))
 
 
-@dataclass(frozen=True)
-class Show:
-    """One course of events, and three ways to look at it."""
+def on_this_machine(method: Method, seed: int, console: Console, haste: float) -> Ended:
+    """Server and labs as processes, and their log checked in the end."""
+    from bestarm.service.verify import verify
 
-    method: Method
-    seed: int
-
-    @property
-    def schedule(self) -> Schedule:
-        """Each lab is slower than the one before."""
-        rates = np.geomspace(FASTEST, SLOWEST, self.method.agents) if self.method.agents > 1 else [1.0]
-        return Schedule(tuple(float(f"{rate:.2g}") for rate in rates))
-
-    def begin(self) -> Federation:
-        """The federation before its first step."""
-        letters = string.ascii_lowercase
-        labs = [f"lab-{letters[m] if m < len(letters) else m + 1}" for m in range(self.method.agents)]
-        return Federation(self.method, environment(self.method.problem), self.schedule, labs, self.seed)
-
-    def run_through(self) -> Federation:
-        """Without looking."""
-        federation = self.begin()
-        for _ in federation.steps():
-            pass
-        return federation
-
-    def run_live(self, console: Console, seconds: float) -> Federation:
-        """As a picture that moves. The course is fixed by the seed, so a first pass says how long it is."""
-        last = self.run_through().samples if seconds else 1
-        federation = self.begin()
-        start, next_frame = time.monotonic(), 0.0
-        with Live(console=console, auto_refresh=False) as live:
-            for samples in federation.steps():
-                due = seconds * (samples / last) ** EASE
-                if seconds and due >= next_frame:
-                    live.update(picture(federation.snapshot(TITLE), AXIS), refresh=True)
-                    time.sleep(max(0.0, start + due - time.monotonic()))
-                    next_frame = due + 1 / FRAMES
-            live.update(picture(federation.snapshot(TITLE), AXIS), refresh=True)
-        return federation
-
-    def run_in_lines(self) -> Federation:
-        """As lines of text: one for each tenth of the evidence."""
-        federation = self.begin()
-        print(f"{TITLE} {self.method.problem.K} ligands, {self.method.agents} labs, {self.method.name}.")
-        told = 0
-        for _ in federation.steps():
-            tenths = int(10 * federation.server.verdict.evidence)
-            if tenths > told or federation.server.stopped:
-                told = tenths
-                print(line(federation.snapshot(TITLE)))
-        return federation
+    with Processes() as processes, closing(Machine(processes, method, seed, haste)) as machine:
+        if not console.quiet:
+            print_opening(machine)
+        watch = watch_live if console.is_terminal and not console.quiet else watch_in_lines
+        last = watch(machine, console)
+        export = machine.export()
+        verdict = verify(export)
+        return Ended(
+            verdict.arm,
+            machine.samples,
+            machine.communications,
+            last,
+            tuple(machine.events),
+            len(export["uploads"]),
+        )
 
 
-def line(snapshot: Snapshot) -> str:
-    """A snapshot as one line."""
-    counts = f"samples {snapshot.samples:>6,}  communications {snapshot.communications:>5,}"
-    evidence = f"evidence {min(snapshot.evidence, 1.0):>4.0%}"
-    return f"{counts}  {evidence}  leader {snapshot.leader}, challenger {snapshot.challenger}"
+def print_opening(machine: Machine) -> None:
+    """The question, and where to look at it in a browser."""
+    out = plain_console()
+    out.print(
+        f"{TITLE} A server and {count(machine.method.agents, 'lab')} on this machine find out.", soft_wrap=True
+    )
+    out.print(f"Dashboard until the end of the demo: {machine.url}/", soft_wrap=True)
+    out.print(f"Token to look at it: {machine.viewer}", soft_wrap=True)
 
 
-def summary(show: Show, federation: Federation) -> dict[str, Any]:
+def watch_live(machine: Machine, console: Console) -> Snapshot:
+    """As a picture that moves."""
+    with Live(console=console, auto_refresh=False) as live:
+        for snapshot in machine.pictures():
+            live.update(picture(snapshot, AXIS), refresh=True)
+    return snapshot
+
+
+def watch_in_lines(machine: Machine, console: Console) -> Snapshot:
+    """As lines of text: one for each tenth of the evidence, and one for each thing that befalls a lab."""
+    told, heard = -1, 0
+    for snapshot in machine.pictures():
+        for event in machine.events[heard:]:
+            console.print(event, soft_wrap=True, markup=False, highlight=False)
+        heard = len(machine.events)
+        tenths = int(10 * min(snapshot.evidence, 1.0))
+        if tenths > told or snapshot.stopped:
+            told = tenths
+            console.print(line(snapshot), soft_wrap=True, markup=False, highlight=False)
+    return snapshot
+
+
+def summary(method: Method, seed: int, ended: Ended, schedule: Schedule) -> dict[str, Any]:
     """The verdict, beside theory and beside another method's run on the same problem."""
-    problem, agents = show.method.problem, show.method.agents
-    other = "sharp" if show.method.name == "famabpe" else "famabpe"
-    run = simulate(problem, other, agents, runs=1, seed=show.seed, engine="rounds", schedule=show.schedule)
+    problem, agents = method.problem, method.agents
+    other = "sharp" if method.name == "famabpe" else "famabpe"
+    run = simulate(problem, other, agents, runs=1, seed=seed, engine="rounds", schedule=schedule)
     theory = bounds(problem, "famabpe", agents)
     assert theory is not None
     return {
-        "method": show.method.name,
+        "method": method.name,
         "agents": agents,
-        "seed": show.seed,
-        "arm": federation.server.verdict.arm,
+        "seed": seed,
+        "arm": ended.arm,
         "delta": problem.delta,
-        "samples": federation.samples,
-        "communications": federation.communications,
+        "samples": ended.samples,
+        "communications": ended.communications,
         "other": {
             "method": other,
             "samples": int(run.samples[0]),
@@ -166,27 +196,35 @@ def summary(show: Show, federation: Federation) -> dict[str, Any]:
         },
         "famabpe_bounds": {"samples": theory.samples, "communications": theory.communications},
         "lower_bound": theory.lower,
+        "events": list(ended.events),
+        "uploads_replayed": ended.checked,
     }
 
 
-def print_verdict(show: Show, federation: Federation) -> None:
+def print_verdict(found: dict[str, Any], ended: Ended) -> None:
     """What was found, what is promised, and what it cost."""
-    found = summary(show, federation)
     other, theory = found["other"], found["famabpe_bounds"]
     table = make_table("", "samples", "communications")
     for label, cost in (
         (f"{found['method']}, this run", found),
-        (f"{other['method']}, one run of the same labs", other),
+        (f"{other['method']}, one simulated run of the same labs", other),
         ("famabpe, at most (the paper's theorem)", theory),
     ):
         table.add_row(label, number(cost["samples"]), number(cost["communications"]))
     table.add_row("any method, at least on average (lower bound)", number(found["lower_bound"]), "")
-    slowest = federation.agents[-1].name
+    slowest = ended.last.agents[-1]
     print_table(
         f"Verdict: {found['arm']} is the best.",
         f"Guarantee: of many such studies at most {percent(found['delta'])} end with a wrong answer, however "
         "fast or slow the labs are.",
-        f"{slowest}, the slowest, did {federation.samples_of[-1]:,} of {federation.samples:,} experiments; "
+        f"{slowest.name}, the slowest, did {slowest.samples:,} of {ended.samples:,} experiments; "
         "nobody waited for it.",
+        *ended.events,
+        *([] if ended.checked is None else [replayed(ended.checked)]),
         table,
     )
+
+
+def replayed(uploads: int) -> str:
+    """What the check of the log means."""
+    return f"The log was replayed: {count(uploads, 'upload')}, none twice and none missing, the same verdict."

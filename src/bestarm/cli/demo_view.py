@@ -29,7 +29,10 @@ class ArmState:
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """How far an agent is with its plan, how fast it is, and what it has done so far."""
+    """How far an agent is with its plan, how fast it is, and what it has done so far.
+
+    `away` says in a word why it does not work at the moment; empty if it does.
+    """
 
     name: str
     speed: float
@@ -37,6 +40,7 @@ class AgentState:
     planned: int
     samples: int
     uploads: int
+    away: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,13 @@ def picture(snapshot: Snapshot, axis: tuple[float, float]) -> Panel:
     )
 
 
+def line(snapshot: Snapshot) -> str:
+    """A snapshot as one line."""
+    counts = f"samples {snapshot.samples:>6,}  communications {snapshot.communications:>5,}"
+    evidence = f"evidence {min(snapshot.evidence, 1.0):>4.0%}"
+    return f"{counts}  {evidence}  leader {snapshot.leader}, challenger {snapshot.challenger}"
+
+
 def role_of(arm: str, snapshot: Snapshot) -> tuple[str, str]:
     """What an arm is called at this moment, and how it looks."""
     if arm == snapshot.leader:
@@ -128,11 +139,12 @@ def agent_grid(agents: Sequence[AgentState]) -> Table:
     return grid
 
 
-def agent_cells(agent: AgentState) -> tuple[Text, Share, Text, Text]:
+def agent_cells(agent: AgentState) -> tuple[Text, Share | Text, Text, Text]:
     """Name and speed, the bar, how many pulls of the plan are done, how often it has sent."""
+    share = Share(agent.done / agent.planned if agent.planned else 0.0, "blue")
     return (
-        Text(f"{agent.name} {agent.speed:>4.3g}×"),
-        Share(agent.done / agent.planned if agent.planned else 0.0, "blue"),
+        Text(f"{agent.name} {agent.speed:>4.3g}×", style="dim" if agent.away else ""),
+        Text(agent.away, style="bold red", overflow="ellipsis") if agent.away else share,
         Text(f"{agent.done}/{agent.planned}"),
         Text(f"sent {agent.uploads:>3}", style="dim"),
     )
