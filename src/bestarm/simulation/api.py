@@ -54,7 +54,16 @@ def simulate(
     >>> bestarm.simulate(problem, "famabpe", agents=2, runs=5, engine="rounds").arms
     {'arm-1': 5, 'arm-2': 0}
     """
-    built = method if isinstance(method, Method) else build_method(method, problem, agents, **parameters)
+    if isinstance(method, Method):
+        if method.problem != problem:
+            raise UserError(
+                f"the method was built for problem {method.problem.name!r} with other numbers; build it anew."
+            )
+        if parameters:
+            raise UserError(f"{', '.join(parameters)} can't be given with a method that was built before.")
+        built = method
+    else:
+        built = build_method(method, problem, agents, **parameters)
     _check_whole("runs", runs, 1)
     _check_whole("seed", seed, 0)
     _check_whole("jobs", jobs, 1)
