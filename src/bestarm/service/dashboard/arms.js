@@ -2,7 +2,7 @@
 
 import { make, part, say } from "./dom.js";
 import { cell, Paged } from "./paged.js";
-import { count, counted, decimals, fixed, percent } from "./words.js";
+import { count, counted, decimals, fixed, named, percent } from "./words.js";
 
 /** Arms in the order that is asked for. By default the leader, the challenger, then the best estimates. */
 export function ordered(arms, verdict, order) {
@@ -59,7 +59,7 @@ export class Arms {
     this.order = part(page, "arm-order");
     this.order.addEventListener("change", () => {
       this.table.page = 0;
-      this.redraw();
+      if (this.status) this.redraw();
     });
     this.table = new Paged({
       body: part(page, "arm-rows"),
@@ -148,7 +148,7 @@ function row(arm) {
     bar: make("span"),
   };
   parts.track = make("div", { className: "track", "aria-hidden": "true" }, parts.guide, parts.range, parts.dot);
-  const name = make("th", { scope: "row", role: "rowheader" }, make("bdi", {}, arm.arm), parts.tag);
+  const name = make("th", { scope: "row", role: "rowheader" }, make("bdi", { title: arm.arm }, arm.arm), parts.tag);
   const element = make(
     "tr",
     { role: "row" },
@@ -164,4 +164,4 @@ function row(arm) {
 /** One sentence about the arms, for a picture's caption. */
 export const caption = (status) =>
   `${counted(status.samples, "sample")} in ${counted(status.uploads, "upload")}; ` +
-  (status.verdict.stopped ? `the best arm is ${status.verdict.arm}.` : `${status.verdict.leader} leads.`);
+  (status.verdict.stopped ? `the best arm is ${named(status.verdict.arm)}.` : `${named(status.verdict.leader)} leads.`);

@@ -1,7 +1,7 @@
 // What a coordinator wants to know first: does it run, who leads, how sure, how much longer, who is silent.
 
 import { announce, make, part, say } from "./dom.js";
-import { decimals, ago, bytes, count, counted, duration, durations, fixed, more, percent } from "./words.js";
+import { ago, bytes, count, counted, decimals, duration, durations, fixed, more, named, percent } from "./words.js";
 
 const NAMED = 3; // silent sites that are called by name
 
@@ -60,10 +60,10 @@ export class Glance {
       text = "so far; not every arm was tried";
     } else if (first?.low != null && second?.low != null) {
       const gap = first.mean - second.mean;
-      text = `by ${fixed(gap, Math.min(decimals((first.high - first.low) / 2), 4))} before ${second.arm}`;
+      text = `by ${fixed(gap, Math.min(decimals((first.high - first.low) / 2), 4))} before ${named(second.arm)}`;
     }
     say(this.part("margin"), text);
-    this.tell("leader", samples ? verdict.leader : "", (name) => `${name} is in the lead.`);
+    this.tell("leader", samples ? verdict.leader : "", (name) => `${named(name)} is in the lead.`);
   }
 
   sure({ verdict }) {
@@ -110,7 +110,7 @@ export class Glance {
     const facts = [
       ["Samples", count(samples)],
       ["Uploads", count(uploads)],
-      ["Communications", count(Math.max(communications, uploads))],
+      ["Communications", count(communications)],
       ["Sent by sites", bytes(sent)],
       ["Sites", `${count(sites.length)} of ${count(agents)}`],
       ["Last upload", last],
@@ -127,7 +127,7 @@ export class Glance {
     const box = this.part("verdict");
     box.hidden = !verdict.stopped;
     this.part("glance").classList.toggle("settled", verdict.stopped);
-    this.tell("arm", verdict.arm ?? "", (name) => `The study is settled. The best arm is ${name}.`);
+    this.tell("arm", verdict.arm ?? "", (name) => `The study is settled. The best arm is ${named(name)}.`);
     if (!verdict.stopped) return;
     say(this.part("answer"), verdict.arm);
     say(this.part("guarantee"), promise.split("\n")[0]);

@@ -18,8 +18,17 @@ async function open() {
   part(document, "leave").hidden = !session.token();
   if (!session.token()) return signIn();
   const [, kind, name] = location.hash.split("/");
-  if (kind === "studies" && name) await studyPage(decodeURIComponent(name), refused, signal);
+  if (kind === "studies" && name) await studyPage(decoded(name), refused, signal);
   else await listPage(refused, signal);
+}
+
+/** A name from the address; one that was not written by this page is taken as it is. */
+function decoded(name) {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
 
 /** A refusal that will last: another token may help, or another page. */

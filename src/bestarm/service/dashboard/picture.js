@@ -2,7 +2,7 @@
 
 import { caption, mark, ordered, places, scale, ticks } from "./arms.js";
 import { colours } from "./colours.js";
-import { count, fixed } from "./words.js";
+import { count, fixed, named } from "./words.js";
 
 const MOST = 40; // arms in a picture
 const SHARP = 2; // dots for each pixel
@@ -79,7 +79,7 @@ export function armsPicture(status, order) {
       pen.textAlign = "left";
       pen.fillStyle = ink.ink;
       pen.font = `${how ? "600 " : ""}13px ${ink.font}`;
-      pen.fillText(fit(pen, arm.arm, left - 40 - pen.measureText(word).width) + word, 24, y);
+      pen.fillText(fit(pen, named(arm.arm), left - 40 - pen.measureText(word).width) + word, 24, y);
       const colour = { best: ink.good, leader: ink.leader, challenger: ink.rival }[how] ?? ink.soft;
       pen.fillStyle = colour;
       if (arm.low !== null) pen.fillRect(x(arm.low), y - 1.5, x(arm.high) - x(arm.low), 3);

@@ -39,7 +39,7 @@ export class Progress {
     for (const choice of page.querySelectorAll('input[name="across"]')) {
       choice.addEventListener("change", () => {
         this.across = choice.value;
-        this.build();
+        if (this.status) this.build();
       });
     }
     this.resized = new ResizeObserver(() => this.fit());

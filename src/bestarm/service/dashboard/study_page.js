@@ -9,7 +9,7 @@ import { armsPicture, progressPicture } from "./picture.js";
 import { Progress } from "./progress.js";
 import { Sites } from "./sites.js";
 import { Watch } from "./watch.js";
-import { count, counted, percent } from "./words.js";
+import { count, counted, named, percent } from "./words.js";
 
 const TICK = 5_000; // ms between two drawings when nothing comes in: "3 minutes ago" grows old
 
@@ -74,7 +74,7 @@ function about(page, status) {
 function title(status) {
   const [word, sign] = stateOf(status);
   const { verdict } = status;
-  const share = verdict.stopped ? verdict.arm : word === "Running" ? percent(Math.min(verdict.evidence, 0.999)) : word;
+  const share = verdict.stopped ? named(verdict.arm, 30) : word === "Running" ? percent(Math.min(verdict.evidence, 0.999)) : word;
   const text = `${sign} ${share} – ${status.study} – bestarm`;
   if (document.title !== text) document.title = text;
 }

@@ -19,7 +19,7 @@ export class Watch {
     this.changed = changed;
     this.refused = refused;
     this.status = null;
-    this.tail = []; // rows of the history after those in the status
+    this.tail = []; // events after the status
     this.place = 0; // the last position of the log that is known here
     this.connection = { state: "connecting" };
     this.skew = 0; // the server's clock minus this one's, in ms
@@ -54,7 +54,8 @@ export class Watch {
 
   /** The history as far as it is known: rows of position, samples, breaking index, evidence, time. */
   get history() {
-    return this.tail.length ? this.status.history.concat(this.tail) : this.status.history;
+    const rows = this.tail.map((e) => [e.position, e.samples, e.breaking_index, e.evidence, e.received_at]);
+    return this.status.history.concat(rows);
   }
 
   /** The server's time, in ms. */
@@ -86,11 +87,10 @@ export class Watch {
       this.tail = [];
       this.place = status.uploads;
     }
-    this.tail = this.tail.filter((row) => row[0] > status.uploads);
+    this.tail = this.tail.filter((event) => event.position > status.uploads);
     this.place = Math.max(this.place, status.uploads);
-    const latest = this.tail.length ? this.latest : null;
     this.status = status;
-    if (latest) this.take(latest);
+    for (const event of this.tail) this.take(event);
     this.draw();
   }
 
@@ -98,8 +98,7 @@ export class Watch {
   told(event, data) {
     if (event === "upload" && data.position > this.place) {
       this.place = data.position;
-      this.latest = data;
-      this.tail.push([data.position, data.samples, data.breaking_index, data.evidence, data.received_at]);
+      this.tail.push(data);
       this.take(data);
       this.schedule(0);
       this.draw();
@@ -110,16 +109,24 @@ export class Watch {
     }
   }
 
-  /** What an upload says about the study as a whole. */
+  /** What an upload says about the study as a whole and about its site. */
   take(data) {
     const { status } = this;
-    const arm = data.stopped ? data.leader : null;
     const { leader, challenger, breaking_index, evidence, samples, stopped } = data;
+    const site = status.sites.find((one) => one.agent === data.agent);
+    if (site) {
+      site.samples += samples - status.samples;
+      site.uploads += 1;
+      site.last_seen = data.received_at;
+      site.stale = false;
+    }
     if (!status.verdict.stopped) {
+      const arm = stopped ? leader : null;
       status.verdict = { stopped, arm, leader, challenger, breaking_index, evidence, samples };
     }
     status.samples = samples;
     status.uploads = data.position;
+    status.communications += stopped ? 1 : 2; // the upload that settles it, and later ones, get no download
     if (stopped && status.state === "open") status.state = "stopped";
     if (stopped) status.remaining = null;
   }

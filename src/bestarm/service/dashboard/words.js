@@ -21,6 +21,13 @@ export function more({ low, high }) {
   return from === to ? `about ${count(to)} more` : `about ${count(from)} to ${count(to)} more`;
 }
 
+/** A name inside a sentence: not too long, and kept from turning the sentence's direction. */
+export function named(name, most = 60) {
+  const letters = [...name];
+  const text = letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : name;
+  return `\u2068${text}\u2069`;
+}
+
 const UNITS = [["second", 1], ["minute", 60], ["hour", 3600], ["day", 86400], ["week", 604800], ["year", 31557600]];
 
 /** The largest unit that fits at least one and a half times (days: twice). */

@@ -1,0 +1,48 @@
+"""The dashboard's files: small, complete, and without anything from elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+from bestarm.service.app import DASHBOARD
+
+OWN = [path for path in sorted(DASHBOARD.rglob("*")) if path.is_file() and "vendor" not in path.parts]
+LIMIT = 150_000  # bytes, uncompressed
+FORBIDDEN = [
+    "innerHTML",
+    "outerHTML",
+    "insertAdjacentHTML",
+    "document.write",
+    "eval(",
+    "new Function",
+    "localhost",
+]
+
+
+def test_all_of_it_is_small() -> None:
+    assert sum(path.stat().st_size for path in DASHBOARD.rglob("*") if path.is_file()) < LIMIT
+
+
+def test_nothing_comes_from_elsewhere_and_nothing_parses_markup() -> None:
+    for path in OWN:
+        text = path.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert "://" not in text, path.name
+        for word in FORBIDDEN:
+            assert word not in text, (path.name, word)
+
+
+def test_what_is_imported_is_there_and_what_is_there_is_used() -> None:
+    scripts = {path.name: path.read_text() for path in OWN if path.suffix == ".js"}
+    page = (DASHBOARD / "index.html").read_text()
+    named = {name for text in scripts.values() for name in re.findall(r'from "\./([a-z_]+\.js)"', text)}
+    named |= set(re.findall(r'(?:src|href)="([a-z_.0-9/-]+\.[a-z]+)"', page))
+    assert all((DASHBOARD / name).is_file() for name in named)
+    assert set(scripts) <= named
+    assert "style=" not in page
+    assert "onclick" not in page
+
+
+def test_the_licence_of_what_is_not_ours_is_with_it() -> None:
+    vendor = DASHBOARD / "vendor"
+    assert "MIT License" in (vendor / "uplot-LICENSE.txt").read_text()
+    assert sorted(path.suffix for path in vendor.iterdir()) == [".css", ".js", ".txt"]

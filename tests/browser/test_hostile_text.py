@@ -1,0 +1,79 @@
+"""Names of arms are text, whatever they look like: nothing in them is run, loaded or taken for markup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from browsing import Window
+from federation import Federation
+from playwright.sync_api import expect
+from serving import Process
+
+import bestarm
+
+NAMES = [
+    "<img src=x onerror=\"alert('img')\">",
+    "</td></tr></table><script>alert('script')</script>",
+    "<script src=https://example.org/x.js></script>",
+    "\"'><svg/onload=alert(1)>",
+    "javascript:alert(1)",
+    "&lt;b&gt; &amp; ${7*7} {{7*7}} %3Cscript%3E",
+    "<style>*{display:none}</style>",
+    "\u202eesrever\u202c ‏ עברית",
+    "naïve 数据 🧪 \u0301",
+    '=HYPERLINK("https://example.org")',
+    "constructor",
+    "long " + "x" * 3000,
+]
+
+
+@pytest.mark.parametrize("best", [0, 1, 11])
+def test_names_full_of_markup(
+    best: int, server: Process, open_window: Callable[..., Window], folder: Path
+) -> None:
+    means = [0.9 if k == best else 0.2 for k in range(len(NAMES))]
+    problem = bestarm.Problem(NAMES, name=f"hostile-{best}", sigma=0.1, delta=0.05, epsilon=0.0, means=means)
+    with Federation(server, problem, ["oslo", "constructor", "a.b-c_d"], folder) as study:
+        window = open_window(server.url)
+        page = window.sign_in(study.viewer)
+        page.evaluate(
+            "window.violations = [];"
+            "addEventListener('securitypolicyviolation', (event) => violations.push(event.blockedURI))"
+        )
+        study.step(2)
+        rows = page.locator(".arms tbody tr")
+        expect(rows).to_have_count(len(NAMES))
+        expect(page.locator("[data-position]")).to_have_attribute("data-position", "2")
+        while not study.labs[0].finished:
+            study.step()
+        expect(page.locator('[data-part="answer"]')).to_have_text(NAMES[best], use_inner_text=False)
+        shown = page.evaluate("[...document.querySelectorAll('.arms tbody bdi')].map((bdi) => bdi.textContent)")
+        assert sorted(shown) == sorted(NAMES)
+        assert page.locator("main img, main script, main style, main svg").count() == 0
+        assert page.locator(".brand").is_visible()
+        search = page.get_by_label("Search arms")
+        search.fill("<script")
+        expect(rows).to_have_count(2)
+        for label in ("Save the arms as PNG", "Save this chart as PNG"):
+            with page.expect_download():
+                page.get_by_role("button", name=label).click()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.get_by_role("link", name="All studies").click()
+        won = page.locator(".studies tbody tr .won")
+        expect(won).to_have_text(NAMES[best])
+        assert page.evaluate("window.violations") == []
+        window.check(study.viewer)
+
+
+def test_an_address_full_of_markup(server: Process, open_window: Callable[..., Window]) -> None:
+    window = open_window(server.url)
+    name = "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"
+    page = window.sign_in(server.admin_token, f"#/studies/{name}")
+    expect(page.locator('[data-part="notice"]')).to_contain_text("there is no study")
+    assert page.locator("main img").count() == 0
+    page.goto(f"{server.url}/#/studies/%E0%A4%A")
+    expect(page.locator('[data-part="notice"]')).to_contain_text("there is no study")
+    assert all("404" in text for text in window.complaints), window.complaints
+    window.complaints.clear()

@@ -1,0 +1,84 @@
+"""Numbers in words, the waits between tries, and the pieces of a stream, in the browser that runs them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+from serving import Process
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, server: Process) -> Page:
+    opened = browser.new_page()
+    opened.goto(f"{server.url}/icon.svg")
+    return opened
+
+
+def ask(page: Page, file: str, expression: str) -> Any:
+    """The value of an expression in which `m` is one of the dashboard's files."""
+    return page.evaluate(f"async () => {{ const m = await import('/{file}'); return {expression}; }}")
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("m.more({low: 437, high: 1748})", "about 440 to 1,700 more"),
+        ("m.more({low: 1, high: 4})", "about 1 to 4 more"),
+        ("m.more({low: 1, high: 1})", "about 1 more"),
+        ("m.more({low: 99.6, high: 123456})", "about 100 to 120,000 more"),
+        ("m.duration(1)", "1 second"),
+        ("m.duration(80)", "80 seconds"),
+        ("m.duration(7200)", "2 hours"),
+        ("m.duration(86400 * 2)", "2 days"),
+        ("m.durations(3600, 5 * 3600)", "1 to 5 hours"),
+        ("m.durations(1, 40)", "1 to 40 seconds"),
+        ("m.durations(90, 100)", "about 2 minutes"),
+        ("m.ago(0.4)", "just now"),
+        ("m.ago(200)", "3 minutes ago"),
+        ("m.bytes(999)", "999 B"),
+        ("m.bytes(1234)", "1.2 kB"),
+        ("m.bytes(45678901)", "46 MB"),
+        ("m.percent(0.999999)", "99 %"),
+        ("m.percent(0.29)", "29 %"),
+        ("m.percent(1)", "100 %"),
+        ("m.fixed(-0.25, 1)", "−0.3"),
+        ("m.digits(null)", "–"),
+        ("m.digits(0.0000123)", "1.23e−5"),
+        ("m.named('x'.repeat(90), 5)", "\u2068xxxx…\u2069"),
+        ("m.counted(1, 'upload') + ', ' + m.counted(1200, 'upload')", "1 upload, 1,200 uploads"),
+    ],
+)
+def test_words(page: Page, expression: str, words: str) -> None:
+    assert ask(page, "words.js", expression) == words
+
+
+def test_waits_grow_and_end_at_half_a_minute(page: Page) -> None:
+    waits = ask(page, "stream.js", "[1, 2, 3, 4, 5, 6, 7, 50].map((n) => m.pause(n, 0.5))")
+    assert waits == [1000, 2000, 4000, 8000, 16000, 30000, 30000, 30000]
+    assert ask(page, "stream.js", "[m.pause(50, 0), m.pause(50, 1)]") == [22500, 37500]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_a_stream_may_be_cut_anywhere(page: Page, size: int) -> None:
+    """Between two letters, inside a letter of three bytes, inside a frame: the events are the same."""
+    text = ': following\\n\\nid: 1\\nevent: upload\\ndata: {"agent": "é数🧪: x"}\\n\\n: nothing new\\n\\n'
+    text += 'id: 2\\nevent: stop\\ndata: {"arm": "A"}\\n\\nid: 3\\nevent: upload\\ndata: {"never'
+    script = f"""async () => {{
+      const {{ messages }} = await import("/stream.js");
+      const bytes = new TextEncoder().encode('{text}');
+      const body = new ReadableStream({{
+        start(control) {{
+          for (let k = 0; k < bytes.length; k += {size}) control.enqueue(bytes.slice(k, k + {size}));
+          control.close();
+        }},
+      }});
+      const found = [];
+      for await (const message of messages(body)) found.push(message);
+      return found;
+    }}"""
+    assert page.evaluate(script) == [
+        {"event": "upload", "data": {"agent": "é数🧪: x"}},
+        {"event": "stop", "data": {"arm": "A"}},
+    ]
