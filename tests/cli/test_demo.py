@@ -1,4 +1,4 @@
-"""`bestarm demo`: what it says in the end, and the picture that it draws."""
+"""`bestarm demo --in-process`: what it says in the end, and the picture that every demo draws."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from command import Call, bestarm
 from rich.console import Console
 
-from bestarm.cli.demo import PROBLEM, Show, line
-from bestarm.cli.demo_view import AgentState, ArmState, Snapshot, picture
+from bestarm.cli.demo_in_process import Show
+from bestarm.cli.demo_problem import PROBLEM
+from bestarm.cli.demo_view import AgentState, ArmState, Snapshot, line, picture
 from bestarm.methods import method
 from bestarm.problem import Problem
 from bestarm.theory import bounds
@@ -47,7 +48,7 @@ def drawn(what: Snapshot, width: int = 80) -> list[str]:
 
 
 def test_without_a_terminal_it_is_lines_that_end_with_the_verdict() -> None:
-    process = bestarm("demo")
+    process = bestarm("demo", "--in-process")
     assert (process.returncode, process.stderr) == (0, "")
     assert "\x1b" not in process.stdout
     lines = process.stdout.splitlines()
@@ -59,13 +60,18 @@ def test_without_a_terminal_it_is_lines_that_end_with_the_verdict() -> None:
     theory = bounds(Problem.from_toml(PROBLEM), "famabpe", 10)
     assert theory is not None
     assert theory.samples is not None
-    for words in ("sharp, this run", "famabpe, one run", f"{theory.samples:,.0f}", f"{theory.lower:,.0f}"):
+    for words in (
+        "sharp, this run",
+        "famabpe, one simulated run",
+        f"{theory.samples:,.0f}",
+        f"{theory.lower:,.0f}",
+    ):
         assert words in costs
 
 
 def test_json(call: Call) -> None:
     code, printed, errors = call(
-        "demo", "--method", "famabpe", "--seed", "4", "--agents", "3", "--format", "json"
+        "demo", "--in-process", "--method", "famabpe", "--seed", "4", "--agents", "3", "--format", "json"
     )
     assert (code, errors) == (0, "")
     found = json.loads(printed)
@@ -117,6 +123,14 @@ def test_leader_challenger_evidence_and_plans() -> None:
     assert text.count("3/12") == 3
     assert "samples 130" in text
     assert "lab-0 sent one message." in text
+
+
+@pytest.mark.parametrize("away", ["killed", "gone"])
+def test_a_lab_that_is_away_says_why(away: str) -> None:
+    rows = drawn(replace(HALFWAY, agents=[AGENTS[0], replace(AGENTS[1], away=away)]))
+    (row,) = (row for row in rows if "lab-1" in row)
+    assert away in row
+    assert "3/12" in row
 
 
 def test_in_the_end_there_is_a_best_arm_and_no_challenger() -> None:

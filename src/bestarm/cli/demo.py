@@ -145,9 +145,7 @@ def on_this_machine(method: Method, seed: int, console: Console, haste: float) -
 def print_opening(machine: Machine) -> None:
     """The question, and where to look at it in a browser."""
     out = plain_console()
-    out.print(
-        f"{TITLE} A server and {count(machine.method.agents, 'lab')} on this machine find out.", soft_wrap=True
-    )
+    out.print(f"{TITLE} {count(machine.method.agents, 'lab')} and a server find out.", soft_wrap=True)
     out.print(f"Dashboard until the end of the demo: {machine.url}/", soft_wrap=True)
     out.print(f"Token to look at it: {machine.viewer}", soft_wrap=True)
 

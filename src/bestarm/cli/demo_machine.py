@@ -41,7 +41,7 @@ class Site:
     speed: float
     token: str
     report: tuple[int, int, int, int] = (0, 0, 0, 0)  # done, planned, samples, uploads
-    away: str = "starting"
+    away: str = "starts"
 
     @property
     def state(self) -> AgentState:
@@ -123,7 +123,7 @@ class Machine:
         words = (self.url, question().name, journal, self.seed, site.number, rate, self.began)
         module = "bestarm.cli.demo_site"
         self.processes.start(site.name, module, *(str(word) for word in words), token=site.token)
-        site.away = "starting"
+        site.away = "starts"
 
     def _listen(self, site: Site) -> None:
         """Take the last report of a lab; a lab that failed by itself is a mistake of ours."""
@@ -137,7 +137,7 @@ class Machine:
         done, planned, samples, uploads = map(int, lines[-1].split())
         site.report = (done, planned, samples, uploads)
         if site.away and before[2]:
-            self._tell(f"{site.name} is back and goes on from its journal, at {done} of {planned}.")
+            self._tell(f"{site.name} is back and goes on from its journal, with {done} of {planned} done.")
         elif uploads > before[3] and time.monotonic() > self._big_news_until:
             self.news = f"{site.name} sent a message, number {uploads}, and got a new plan."
         site.away = ""
@@ -157,9 +157,9 @@ class Machine:
         done, planned = site.report[:2]
         if act is Act.CRASH:
             site.away = "killed"
-            self._tell(f"{site.name} was killed in the middle of its plan, at {done} of {planned}.")
+            self._tell(f"{site.name} was killed, with {done} of {planned} experiments of its plan done.")
         else:
-            site.away = "gone for good"
+            site.away = "gone"
             self._tell(f"{site.name} was killed and never comes back; nobody waits for it.")
 
     def _tell(self, sentence: str) -> None:

@@ -30,8 +30,6 @@ class Story:
     >>> story.next(labs, seconds=1.1)
     >>> story.next(labs, seconds=3.5)
     (<Act.RESTART: 'restart'>, 1)
-    >>> story.over
-    False
     """
 
     agents: int
@@ -42,14 +40,14 @@ class Story:
 
     @property
     def returning(self) -> int:
-        """The second fastest lab, which is missed."""
-        return min(1, self.agents - 1)
+        """One of the fastest labs, which is missed."""
+        return 1 if self.agents > 2 else 0
 
     @property
     def losing(self) -> int | None:
         """A lab in the middle; None if nobody else would be left."""
         others = [m for m in range(self.agents) if m != self.returning]
-        return others[len(others) // 2 - 1] if self.agents > 1 else None
+        return others[len(others) // 2] if self.agents > 1 else None
 
     @property
     def over(self) -> bool:
@@ -59,13 +57,14 @@ class Story:
     def next(self, labs: Sequence[AgentState], seconds: float, stopped: bool = False) -> tuple[Act, int] | None:
         """What happens now, and to which lab. After the stop nobody is killed, and who is away comes back."""
         samples = sum(lab.samples for lab in labs)
-        if self.crashed_at is not None and not self.returned:
-            if stopped or seconds >= self.crashed_at + self.pause:
-                self.returned = True
-                return Act.RESTART, self.returning
-        elif stopped:
+        if not self.over and (stopped or seconds >= (self.crashed_at or 0.0) + self.pause):
+            self.returned = True
+            return Act.RESTART, self.returning
+        if stopped:
             return None
-        if self.crashed_at is None and samples >= CRASH and _in_the_middle(labs[self.returning]):
+        if self.crashed_at is None:
+            if samples < CRASH or not _in_the_middle(labs[self.returning]):
+                return None
             self.crashed_at = seconds
             return Act.CRASH, self.returning
         if self.losing is not None and not self.lost and samples >= LOSS and labs[self.losing].uploads:
