@@ -1,6 +1,7 @@
 """The pages of the documentation, cut into fenced blocks, and what is done with each block.
 
-- `python` runs; all of a page share one namespace. A block of `>>>` lines runs as a doctest.
+- `python` runs; all of a page share one namespace, and see the exported BESTARM_ variables. A block
+  of `>>>` lines runs as a doctest.
 - `sh` runs in bash, which stops at the first failure; exported variables last to the end of the page.
   `pip` and `make` do nothing there. `bestarm serve` runs beside the rest, on a free port that takes the place
   of 8000 in every block of the page.
@@ -25,6 +26,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -76,7 +78,7 @@ class Block:
     def commands(self) -> list[list[str]]:
         """The lines that call bestarm, as words; continued lines are one."""
         joined = self.text.replace("\\\n", " ")
-        calls = re.findall(r"(?:^|\$\(|\| )\s*(?:\$ )?(bestarm [^|)\n]*)", joined, re.MULTILINE)
+        calls = re.findall(r"(?:^|\$\(|\| )\s*(?:\w+=\S+ )*(bestarm [^|)\n]*)", joined, re.MULTILINE)
         return [shlex.split(call, comments=True) for call in calls]
 
 
@@ -122,7 +124,9 @@ class Reader:
         elif block.language == "python" and text.lstrip().startswith(">>>"):
             self.run_doctest(text, block)
         elif block.language == "python":
-            exec(compile("\n" * block.line + text, str(block.page), "exec"), self.names)
+            exported = {key: value for key, value in self.environment.items() if key.startswith("BESTARM_")}
+            with patch.dict(os.environ, exported):
+                exec(compile("\n" * block.line + text, str(block.page), "exec"), self.names)
         elif block.language in SHELL:
             for part in parts(text):
                 self.serve(part) if part.startswith("bestarm serve") else self.run_shell(part, block)
