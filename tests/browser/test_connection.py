@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,9 +14,11 @@ from serving import Process, serving
 
 import bestarm
 
-PROBLEM = bestarm.Problem(
-    ["alpha", "beta", "gamma"], name="ligands", sigma=0.3, delta=0.05, epsilon=0.0, means=[0.9, 0.8, 0.7]
-)
+
+def problem(name: str = "ligands") -> bestarm.Problem:
+    means = {"alpha": 0.9, "beta": 0.8, "gamma": 0.7}
+    values = list(means.values())
+    return bestarm.Problem(list(means), name=name, sigma=0.3, delta=0.05, epsilon=0.0, means=values)
 
 
 def at(page: Page, position: int) -> None:
@@ -35,7 +38,7 @@ def port(server: Process) -> tuple[str, str]:
 def test_a_restart_in_the_middle(browser: Browser, folder: Path) -> None:
     """The page says that it is cut off, comes back by itself, goes on where it was, and nothing is missing."""
     with serving("--rate", "0", folder=folder) as server:
-        study = Federation(server, PROBLEM, ["oslo", "rome"], folder)
+        study = Federation(server, problem(), ["oslo", "rome"], folder)
         study.step(4)
         window = Window(browser, server.url)
         page = window.sign_in(study.viewer)
@@ -77,7 +80,7 @@ def test_another_storage_behind_the_same_address(browser: Browser, folder: Path)
         (folder / name / "admin-token").write_text(secret)
     with (
         serving("--rate", "0", folder=folder / "old") as server,
-        Federation(server, PROBLEM, ["oslo"], folder / "old") as study,
+        Federation(server, problem(), ["oslo"], folder / "old") as study,
     ):
         study.step(5)
         window = Window(browser, server.url)
@@ -86,7 +89,7 @@ def test_another_storage_behind_the_same_address(browser: Browser, folder: Path)
     with (
         window,
         serving("--rate", "0", *port(server), folder=folder / "new") as server,
-        Federation(server, PROBLEM, ["rome"], folder / "new") as study,
+        Federation(server, problem(), ["rome"], folder / "new") as study,
     ):
         study.step(2)
         at(page, 2)
@@ -95,10 +98,58 @@ def test_another_storage_behind_the_same_address(browser: Browser, folder: Path)
         at(page, 3)
 
 
+def hide(page: Page, hidden: bool) -> None:
+    """As if another tab came in front, or this one again."""
+    page.evaluate(
+        "(hidden) => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });"
+        " document.dispatchEvent(new Event('visibilitychange')); }",
+        hidden,
+    )
+
+
+def test_a_page_that_nobody_sees_lets_go_of_its_stream(
+    server: Process, open_window: Callable[..., Window], folder: Path
+) -> None:
+    """A browser has six connections for a server; a seventh page must not wait for ever."""
+    with Federation(server, problem("hidden"), ["oslo"], folder) as study, server.admin() as admin:
+
+        def streams() -> int:
+            numbers = admin.send("GET", "/metrics").text.splitlines()
+            return int(next(line.split()[1] for line in numbers if line.startswith("bestarm_streams ")))
+
+        window = open_window(server.url)
+        window.page.clock.install()
+        page = window.sign_in(study.viewer)
+        study.step()
+        at(page, 1)
+        assert streams() == 1
+        hide(page, True)
+        page.clock.fast_forward(30_000)
+        hide(page, False)
+        page.clock.fast_forward(40_000)
+        study.step()
+        at(page, 2)
+        assert streams() == 1
+        hide(page, True)
+        page.clock.fast_forward(61_000)
+        expect(page.locator('[data-part="notice"]')).to_be_hidden()
+        deadline = time.monotonic() + 20
+        while streams():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        study.step(2)
+        window.requests.clear()
+        hide(page, False)
+        at(page, 4)
+        says(page, "● Live")
+        (stream,) = [request for request in window.requests if request.url.endswith("/events")]
+        assert stream.headers["last-event-id"] == "2"
+
+
 def test_a_revoked_token_leads_back_to_the_door(
     server: Process, open_window: Callable[..., Window], folder: Path
 ) -> None:
-    with Federation(server, PROBLEM, ["oslo"], folder) as study:
+    with Federation(server, problem(), ["oslo"], folder) as study:
         made = study.token(role="viewer")
         window = open_window(server.url)
         page = window.sign_in(made["token"])

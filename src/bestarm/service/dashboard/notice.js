@@ -30,7 +30,7 @@ export const tell = (text) => put(text, "Close", () => (strip.hidden = true));
 /** How the connection to a study does. */
 export function connection({ state, since, until }, retry) {
   clearInterval(ticking);
-  live.hidden = state === "connecting";
+  live.hidden = state === "connecting" || state === "resting";
   live.className = `live ${state}`;
   say(live, state === "live" ? "● Live" : "▲ Not connected");
   if (state === "lost") {

@@ -5,6 +5,7 @@ import { at, call, Refusal } from "./api.js";
 const SILENCE = 45_000; // ms; the server gives a sign of life every 15 s
 const STEADY = 5_000; // ms after which a connection counts as a good one
 const LONGEST = 30_000; // ms between two tries
+const NAP = 60_000; // ms after which a page that nobody sees lets go: a browser has six connections for a server
 
 /** How long to wait before try number n, with some chance in it so that not all pages come at once. */
 export const pause = (n, chance = Math.random()) => Math.min(500 * 2 ** n, LONGEST) * (0.75 + 0.5 * chance);
@@ -13,12 +14,17 @@ export const pause = (n, chance = Math.random()) => Math.min(500 * 2 ** n, LONGE
  * Follow a study until the signal says stop. Every event after `place()` is told once and in order:
  * a broken stream is opened again, and goes on where it was.
  *
- * `told(event, data)` gets the events; `connected()` and `lost(ms)` say how the connection does; `lost` may
- * return a promise that ends the wait early. A refusal that will last is thrown.
+ * `told(event, data)` gets the events; `connected()`, `resting()` and `lost(ms)` say how the connection does;
+ * `lost` may return a promise that ends the wait early. A refusal that will last is thrown.
  */
-export async function follow(study, { place, told, connected, lost, signal }) {
+export async function follow(study, { place, told, connected, resting, lost, signal }) {
   let failures = 0;
   while (!signal.aborted) {
+    if (document.hidden) {
+      resting();
+      await seen(signal);
+      continue;
+    }
     const guard = new Guard(signal);
     let opened = Infinity;
     let wait = 0;
@@ -27,7 +33,13 @@ export async function follow(study, { place, told, connected, lost, signal }) {
       const response = await call(at(study, "/events"), { headers, signal: guard.signal });
       opened = Date.now();
       connected();
-      for await (const { event, data } of messages(response.body, () => guard.alive())) told(event, data);
+      for await (const { event, data } of messages(response.body, () => guard.alive())) {
+        try {
+          told(event, data);
+        } catch (error) {
+          reportError(error); // a mistake of ours is not a lost connection
+        }
+      }
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Refusal && error.lasting) throw error;
@@ -36,21 +48,27 @@ export async function follow(study, { place, told, connected, lost, signal }) {
       guard.end();
     }
     if (signal.aborted) return;
+    if (document.hidden) continue;
     failures = Date.now() - opened > STEADY ? 0 : failures + 1;
     const ms = Math.max(pause(failures), wait);
     await Promise.race([rest(ms, signal), lost(ms)]);
   }
 }
 
-/** Aborts when the page says so, or when nothing has come for too long. */
+/** Aborts when the page is left, when nobody sees it, or when nothing has come for too long. */
 class Guard {
   constructor(outer) {
     this.controller = new AbortController();
     this.signal = this.controller.signal;
-    this.outer = outer;
     this.stop = () => this.controller.abort();
-    outer.addEventListener("abort", this.stop);
+    outer.addEventListener("abort", this.stop, { signal: this.signal });
+    document.addEventListener("visibilitychange", () => this.look(), { signal: this.signal });
     this.alive();
+  }
+
+  look() {
+    clearTimeout(this.nap);
+    if (document.hidden) this.nap = setTimeout(this.stop, NAP);
   }
 
   alive() {
@@ -60,7 +78,7 @@ class Guard {
 
   end() {
     clearTimeout(this.timer);
-    this.outer.removeEventListener("abort", this.stop);
+    clearTimeout(this.nap);
     this.controller.abort();
   }
 }
@@ -92,6 +110,13 @@ function parse(frame) {
   }
   return fields.data === undefined ? null : { event: fields.event, data: JSON.parse(fields.data) };
 }
+
+/** Until somebody looks at the page. */
+const seen = (signal) =>
+  new Promise((done) => {
+    document.addEventListener("visibilitychange", () => done(), { once: true, signal });
+    signal.addEventListener("abort", () => done(), { once: true });
+  });
 
 /** Wait, unless there is no more need. */
 export const rest = (ms, signal) =>

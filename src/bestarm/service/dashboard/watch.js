@@ -37,6 +37,7 @@ export class Watch {
         place: () => this.place,
         told: (event, data) => this.told(event, data),
         connected: () => this.connected(),
+        resting: () => (this.connection = { state: "resting" }),
         lost: (ms) => this.lost(ms),
         signal: this.signal,
       });
@@ -142,7 +143,7 @@ export class Watch {
 
   async again() {
     this.timer = 0;
-    if (this.connection.state === "live" && !this.looking) {
+    if (["live", "resting"].includes(this.connection.state) && !this.looking) {
       this.looking = true;
       try {
         await this.look();
