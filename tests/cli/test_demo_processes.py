@@ -93,7 +93,7 @@ def test_a_signal_leaves_nothing_behind(number: int, code: int, words: str, room
 
 
 def test_a_killed_lab_goes_on_from_its_journal(room: Path) -> None:
-    with Processes() as processes, closing(Machine(processes, method("sharp", truth(), 4), 3, 10.0)) as machine:
+    with Processes() as processes, closing(Machine(processes, method("sharp", truth(), 4), 3, 40.0)) as machine:
         *_, last = machine.pictures()
         export = machine.export()
         answer = machine.status["verdict"]

@@ -134,10 +134,10 @@ class Machine:
         if not lines:
             return
         before = site.report
-        done, planned, samples, uploads = map(int, lines[-1].split())
-        site.report = (done, planned, samples, uploads)
+        site.report = read(lines[-1])
+        uploads = site.report[3]
         if site.away and before[2]:
-            self._tell(f"{site.name} is back and goes on from its journal, with {done} of {planned} done.")
+            self._tell(f"{site.name} is back and goes on from its journal, with {progress(read(lines[0]))}.")
         elif uploads > before[3] and time.monotonic() > self._big_news_until:
             self.news = f"{site.name} sent a message, number {uploads}, and got a new plan."
         site.away = ""
@@ -152,12 +152,11 @@ class Machine:
         if act is Act.RESTART:
             self._start(site)
             return
-        self._listen(site)
-        self.processes.kill(site.name)
-        done, planned = site.report[:2]
+        lines = self.processes.kill(site.name)
+        site.report = read(lines[-1]) if lines else site.report
         if act is Act.CRASH:
             site.away = "killed"
-            self._tell(f"{site.name} was killed, with {done} of {planned} experiments of its plan done.")
+            self._tell(f"{site.name} was killed, with {progress(site.report)}.")
         else:
             site.away = "gone"
             self._tell(f"{site.name} was killed and never comes back; nobody waits for it.")
@@ -202,6 +201,28 @@ class Machine:
             stopped=stopped,
             news=self.news,
         )
+
+
+def read(line: str) -> tuple[int, int, int, int]:
+    """A lab's report: done and planned now, samples and uploads since the study began.
+
+    >>> read("2 5 12 3")
+    (2, 5, 12, 3)
+    """
+    done, planned, samples, uploads = map(int, line.split())
+    return done, planned, samples, uploads
+
+
+def progress(report: tuple[int, int, int, int]) -> str:
+    """Where a lab stands; a plan that is full is a message until the server has answered it.
+
+    >>> progress((2, 5, 12, 3)), progress((0, 0, 15, 4))
+    ('2 of 5 experiments of its plan done', 'a message that is not answered yet')
+    """
+    done, planned, _, _ = report
+    return (
+        f"{done} of {planned} experiments of its plan done" if planned else "a message that is not answered yet"
+    )
 
 
 def _number(value: float | None) -> float:

@@ -93,15 +93,17 @@ class Processes:
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
 
-    def kill(self, name: str) -> None:
-        """End a process with SIGKILL, at whatever it is doing."""
+    def kill(self, name: str) -> list[str]:
+        """End a process with SIGKILL, at whatever it is doing; the last lines that it printed."""
         process = self.running[name]
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        last = self.lines(name)
         assert process.stdout is not None
         process.stdout.close()
         del self.running[name]
+        return last
 
     def lines(self, name: str) -> list[str]:
         """The lines that a process has printed since the last time; one that is not whole yet can wait."""
