@@ -81,14 +81,14 @@ def test_the_command_prints_a_table_or_json_and_draws(tmp_path: Path) -> None:
     file, figure = tmp_path / "problem.toml", tmp_path / "costs.png"
     file.write_text('sigma = 0.3\narm = [{ name = "A" }, { name = "B" }]\n')
     words = [COMMAND, "estimate", str(file), "--agents", "3", "--gaps", "0.3,0.6", "--runs", "20"]
-    table = subprocess.run([*words, "--plot", str(figure)], capture_output=True, text=True, timeout=120)
+    table = subprocess.run([*words, "--plot", str(figure)], capture_output=True, text=True, timeout=300)
     assert table.returncode == 0, table.stderr
     assert "all others are worse by the gap" in table.stdout
     assert figure.read_bytes().startswith(b"\x89PNG")
-    found = json.loads(subprocess.run([*words, "--format", "json"], capture_output=True, timeout=120).stdout)
+    found = json.loads(subprocess.run([*words, "--format", "json"], capture_output=True, timeout=300).stdout)
     assert [row["gap"] for row in found["rows"]] == [0.3, 0.6]
     low, high = found["rows"][0]["samples"]["interval"]
     assert low < found["rows"][0]["samples"]["mean"] < high
-    bad = subprocess.run([*words, "--set", "gama=1"], capture_output=True, text=True, timeout=120)
+    bad = subprocess.run([*words, "--set", "gama=1"], capture_output=True, text=True, timeout=300)
     assert bad.returncode == 2
     assert "has no parameter 'gama'" in bad.stderr

@@ -18,7 +18,7 @@ def test_worksheets_lead_to_a_verdict(tmp_path: Path) -> None:
         ["bash", str(EXAMPLES / "prompts/run.sh"), str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=300,
         env=environment | {"PATH": programs, "PYTHONWARNINGS": "error"},
     )
     assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def test_results_make_a_figure(tmp_path: Path) -> None:
     (tmp_path / "sweep.toml").write_text('engine = "rounds"\n' + text)
     words = ["sweep", "sweep.toml", "--out", "results.csv", "--runs", "4", "--jobs", "1"]
     command = [str(Path(sys.executable).with_name("bestarm")), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with (tmp_path / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
