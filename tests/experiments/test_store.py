@@ -9,8 +9,8 @@ import pytest
 
 from bestarm.errors import UserError
 from bestarm.experiments import store as module
-from bestarm.experiments.cells import Cell, Row, Variant, make_cells, run_cell
-from bestarm.experiments.store import NAME, Store, expected_seconds, run_cells
+from bestarm.experiments.cells import Cell, Row, Variant, code_hash, make_cells, run_cell
+from bestarm.experiments.store import NAME, Store, expected_seconds, run_cells, run_here
 from bestarm.experiments.synthetic import linear, linear_instances, separate
 
 
@@ -91,6 +91,13 @@ def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
     run_cells(cells, Store(tmp_path / "two"), jobs=2)
     one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
     assert [one[cell] for cell in cells] == [two[cell] for cell in cells]
+
+
+def test_a_process_with_other_sources_is_noticed() -> None:
+    cell = some_cells()[0]
+    assert run_here(cell, code_hash()) == run_cell(cell)
+    with pytest.raises(UserError, match="sources of bestarm changed"):
+        run_here(cell, "another")
 
 
 def test_the_same_cell_twice_is_run_once(tmp_path: Path) -> None:

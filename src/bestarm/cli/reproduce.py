@@ -105,7 +105,14 @@ class Waiting:
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("+"))
-        self._bar = Bar(*columns, TimeRemainingColumn(), TextColumn("left"), console=errors, transient=True)
+        self._bar = Bar(
+            *columns,
+            TimeRemainingColumn(),
+            TextColumn("left"),
+            console=errors,
+            transient=True,
+            disable=not errors.is_terminal,
+        )
         self._task = self._bar.add_task("starting", total=None)
 
     def __enter__(self) -> Waiting:

@@ -213,6 +213,7 @@ def _parameter_curve(axes: Any, lines: Sequence[Line], method: str) -> None:
             va=up,
             fontsize=8,
             color="#222222",
+            bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
         )
 
 

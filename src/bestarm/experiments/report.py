@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -22,7 +23,7 @@ THRIFTY = (
 )
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 68rem; margin: 2rem auto; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 76rem; margin: 2rem auto; }
 body { padding: 0 1rem; }
 h1 { font-size: 1.7rem; line-height: 1.2; } h2 { font-size: 1.3rem; margin-top: 2.5rem; }
 h3 { font-size: 1.05rem; }
@@ -94,9 +95,9 @@ def _claims(claims: Sequence[Claim]) -> str:
     rows = [
         "<tr>"
         f"<td>{escape(claim.name)}</td><td>{escape(claim.says)}</td><td>{escape(claim.parameters)}</td>"
-        f'<td>{escape(claim.measured)}</td><td class="n">{claim.runs or "–"}</td>'
+        f'<td>{_lines(claim.measured)}</td><td class="n">{claim.runs or "–"}</td>'
         f'<td class="verdict {claim.verdict.replace("not tested", "untested")}">{MARKS[claim.verdict]}</td>'
-        f"<td>{escape(claim.instead)}</td></tr>"
+        f"<td>{_lines(claim.instead)}</td></tr>"
         for claim in claims
     ]
     heads = (
@@ -181,6 +182,11 @@ def _files(about: dict[str, str]) -> str:
         + f"<p><code>{escape(words.command(about))}</code></p>"
         + f"<details><summary>about.csv</summary><table>{''.join(rows)}</table></details>"
     )
+
+
+def _lines(text: str) -> str:
+    """One line for each part of a list."""
+    return re.sub("(at the gaps [^:;]*:) ", r"\1<br>", escape(text)).replace("; ", ";<br>")
 
 
 def _section(title: str, body: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bestarm.errors import UserError
-from bestarm.experiments.cells import LOWER_BOUND, Cell, Row, run_cell
+from bestarm.experiments.cells import LOWER_BOUND, Cell, Row, code_hash, run_cell
 from bestarm.simulation.workers import spread_over_workers
 
 NAME = "cells.jsonl"
@@ -58,13 +58,20 @@ def run_cells(cells: Sequence[Cell], store: Store, jobs: int, done: Done = lambd
     if jobs == 1:
         answers: Iterable[list[Row]] = map(run_cell, missing)
     else:
-        answers = spread_over_workers(run_cell, [(cell,) for cell in missing], jobs, None)
+        answers = spread_over_workers(run_here, [(cell, code_hash()) for cell in missing], jobs, None)
     with warnings.catch_warnings():
         # joblib takes the memory that compiling needs for a leak and starts a fresh process; nothing is lost.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
         for cell, rows in zip(missing, answers, strict=True):
             store.add(cell, rows)
             done(cell)
+
+
+def run_here(cell: Cell, code: str) -> list[Row]:
+    """The work of another process, which must have loaded the same sources as the one that keeps the store."""
+    if code != code_hash():
+        raise UserError("the sources of bestarm changed while the experiments ran; start them again.")
+    return run_cell(cell)
 
 
 def expected_seconds(cell: Cell) -> float:

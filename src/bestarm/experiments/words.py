@@ -21,8 +21,8 @@ TERMS = (
     "marks the values of the paper's theorems. falinpe picks arms by the ratio rule (a linear programme) "
     "or greedily.",
     "ugapec and lingape: one agent alone that learns from every reward at once and sends nothing.",
-    "sync-ugapec and sync-lingape: all agents make `period` pulls, then all upload and all download.",
-    "sharp: this project's method with the same guarantee; `thrift` says what to spare: samples, messages, "
+    "sync-ugapec and sync-lingape: all agents make a period of pulls, then all upload and all download.",
+    "sharp: this project's method with the same guarantee; thrift says what to spare: samples, messages, "
     "or both (balanced, the default).",
     "lower bound: no method with this δ and ε needs fewer samples on average, whatever it communicates.",
 )
