@@ -68,13 +68,13 @@ class Runs:
             self._file.close()
 
     def add(self, piece: Piece) -> None:
-        """Take a finished piece, and write it down before anything else happens."""
+        """Take a finished piece, then write it down, so that what the file has is always taken."""
+        self._take(piece)
         if self._file is not None:
             # The loops that are not compiled hand out numpy's numbers; `item` makes them Python's.
             line = json.dumps(piece._asdict(), separators=(",", ":"), default=lambda value: value.item())
             self._file.write(line + "\n")
             self._file.flush()
-        self._take(piece)
 
     def missing(self, cell: Cell) -> Iterator[range]:
         """The runs of a cell that are not finished, as ranges."""
