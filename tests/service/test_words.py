@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +10,10 @@ from uploads import small_problem
 
 import bestarm
 from bestarm.core.tally import Tally
-from bestarm.methods import Verdict
 from bestarm.problem import Problem
 from bestarm.service.interval import estimates, radii_of
 from bestarm.service.promise import promise
-from bestarm.service.status import remaining, thinned
+from bestarm.service.status import thinned
 from bestarm.service.studies import build
 
 PROBLEM = small_problem()
@@ -76,24 +74,6 @@ def test_estimates_before_every_arm_was_pulled() -> None:
         None,
         (0.25, None, None),
     ]
-
-
-def verdict(evidence: float, *, stopped: bool = False) -> Verdict:
-    return Verdict(stopped, "A", "B", 0.1, evidence, 100)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (verdict(0.5), {"low": 50, "high": 200}),
-        (verdict(0.99), {"low": 1, "high": 3}),
-        (verdict(0.0), None),
-        (verdict(1e-300), None),
-        (verdict(1.2, stopped=True), None),
-    ],
-)
-def test_what_remains(given: Verdict, expected: Any) -> None:
-    assert remaining(Tally.of([50, 50], [1.0, 1.0]), given) == expected
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 499, 500, 501, 10_000])

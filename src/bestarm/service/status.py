@@ -8,7 +8,6 @@ import math
 from datetime import datetime
 from typing import Any
 
-from bestarm.core.tally import Tally
 from bestarm.methods import Verdict
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service import clock
@@ -16,6 +15,7 @@ from bestarm.service.interval import estimates
 from bestarm.service.ledger import Entry, Site, Snapshot
 from bestarm.service.outstanding import outstanding
 from bestarm.service.promise import promise
+from bestarm.service.remaining import remaining
 
 MOST_HISTORY = 500
 MOST_TREND = 40
@@ -61,7 +61,7 @@ def status(snapshot: Snapshot, now: datetime, stale_after: float) -> dict[str, A
         "arms": arms(snapshot),
         "sites": sites(snapshot, now, stale_after),
         "history": history(snapshot),
-        "remaining": remaining(snapshot.total, snapshot.verdict),
+        "remaining": remaining(snapshot.study.method, snapshot.total.samples, snapshot.verdict),
     }
 
 
@@ -129,19 +129,6 @@ def thinned(length: int, keep: int | None, most: int = MOST_HISTORY) -> list[int
     wanted = most if keep is None else most - 1
     chosen = {round(k * (length - 1) / (wanted - 1)) for k in range(wanted)}
     return sorted(chosen if keep is None else chosen | {keep - 1})
-
-
-def remaining(total: Tally, verdict: Verdict) -> dict[str, int] | None:
-    """About how many samples are missing: `N(1/e − 1)` within a factor of two, as evidence grows like samples.
-
-    None while nothing is known yet, and when the study is done.
-    """
-    if verdict.stopped or verdict.evidence <= 0.0:
-        return None
-    missing = total.samples * (1.0 / verdict.evidence - 1.0)
-    if not 0.0 < missing < 2**53:
-        return None
-    return {"low": math.ceil(missing / 2), "high": math.ceil(missing * 2)}
 
 
 def event(entry: Entry) -> dict[str, Any]:
