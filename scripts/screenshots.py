@@ -62,7 +62,9 @@ class Clock:
 class Federation:
     """A study and its sites, which work at their own pace on the script's clock."""
 
-    def __init__(self, admin: Connection, clock: Clock, problem: bestarm.Problem, method: str, sites: list[str]) -> None:
+    def __init__(
+        self, admin: Connection, clock: Clock, problem: bestarm.Problem, method: str, sites: list[str]
+    ) -> None:
         self.clock, self.problem = clock, problem
         self.random = random.Random(problem.name)
         body = {"problem": problem.to_dict(), "method": method, "agents": len(sites)}
@@ -129,7 +131,9 @@ def serving(clock: Clock) -> Iterator[Connection]:
         storage = Storage(f"sqlite:///{folder}/bestarm.db", now=clock)
         secret = storage.admit(None).result()
         limits = Limits(rate=0, stale_after=36 * 3600)
-        server = uvicorn.Server(uvicorn.Config(create_app(storage, limits), port=0, log_level="error", ws="none"))
+        server = uvicorn.Server(
+            uvicorn.Config(create_app(storage, limits), port=0, log_level="error", ws="none")
+        )
         thread = threading.Thread(target=server.run)
         thread.start()
         while not server.started:
@@ -144,7 +148,9 @@ def serving(clock: Clock) -> Iterator[Connection]:
             storage.close()
 
 
-def open_page(browser: Browser, url: str, token: str, *, dark: bool = False, width: int = 1280, height: int = 800) -> Page:
+def open_page(
+    browser: Browser, url: str, token: str, *, dark: bool = False, width: int = 1280, height: int = 800
+) -> Page:
     """The dashboard, signed in."""
     page = browser.new_page(
         viewport={"width": width, "height": height},
@@ -216,7 +222,9 @@ def others(admin: Connection, clock: Clock) -> None:
     for name in CITIES[:4]:
         paper.join(name)
     paper.run(until=0.3)
-    Federation(admin, clock, problem("assay-temperature", {"30 °C": 0.5, "37 °C": 0.6}, 0.1), "sharp", CITIES[:2])
+    Federation(
+        admin, clock, problem("assay-temperature", {"30 °C": 0.5, "37 °C": 0.6}, 0.1), "sharp", CITIES[:2]
+    )
 
 
 if __name__ == "__main__":
