@@ -40,10 +40,7 @@ LIGANDS = {
     "RuPhos": 0.69,
     "dppf": 0.64,
     "Xantphos": 0.58,
-    "BINAP": 0.55,
-    "JohnPhos": 0.52,
     "DavePhos": 0.47,
-    "P(o-tol)₃": 0.36,
     "PPh₃": 0.31,
 }
 CITIES = ["basel", "boston", "kyoto", "leipzig", "lund", "mumbai", "porto", "toronto"]
@@ -130,7 +127,7 @@ def serving(clock: Clock) -> Iterator[Connection]:
     with tempfile.TemporaryDirectory() as folder:
         storage = Storage(f"sqlite:///{folder}/bestarm.db", now=clock)
         secret = storage.admit(None).result()
-        limits = Limits(rate=0, stale_after=36 * 3600)
+        limits = Limits(rate=0, stale_after=40 * 3600)
         server = uvicorn.Server(
             uvicorn.Config(create_app(storage, limits), port=0, log_level="error", ws="none")
         )
@@ -189,9 +186,9 @@ def main(folder: Path) -> None:
         ligands.run(until=0.6, silent=("lund",), after=0.15)
         clock.moment += timedelta(minutes=7)
         viewer = admin.call("POST", f"{ligands.path}/tokens", {"role": "viewer"})["token"]
-        shoot(open_page(browser, admin.url, admin_token(admin), height=560), folder / "dashboard-list.png")
-        shoot(open_page(browser, admin.url, viewer, height=1180), folder / "dashboard-light.png")
-        shoot(open_page(browser, admin.url, viewer, height=1180, dark=True), folder / "dashboard-dark.png")
+        shoot(open_page(browser, admin.url, admin_token(admin), height=450), folder / "dashboard-list.png")
+        shoot(open_page(browser, admin.url, viewer, height=1364), folder / "dashboard-light.png")
+        shoot(open_page(browser, admin.url, viewer, height=1364, dark=True), folder / "dashboard-dark.png")
         shoot(open_page(browser, admin.url, viewer, width=390, height=844), folder / "dashboard-phone.png")
         ligands.run(until=1.5, silent=("lund",))
         clock.moment += timedelta(minutes=3)
