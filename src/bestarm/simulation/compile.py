@@ -54,9 +54,14 @@ def bind(function: Function, rules: dict[str, Function]) -> Function:
 
     The replacements' names become part of its name, which keeps the twins of one function apart in the cache.
     """
-    used = {name: rules[name] for name in sorted(_globals_of(function.__code__) & rules.keys())}
-    label = "_".join([function.__qualname__, *(rule.__name__ for rule in used.values())])
-    return _compile(function, label, {name: twin(rule) for name, rule in used.items()})
+    used = sorted(_globals_of(function.__code__) & rules.keys())
+    return _bind(function, tuple((name, rules[name]) for name in used))
+
+
+@cache
+def _bind(function: Function, rules: tuple[tuple[str, Function], ...]) -> Function:
+    label = "_".join([function.__qualname__, *(rule.__name__ for _, rule in rules)])
+    return _compile(function, label, {name: twin(rule) for name, rule in rules})
 
 
 def _compile(function: Function, name: str, replacements: dict[str, Function]) -> Function:
@@ -69,10 +74,12 @@ def _compile(function: Function, name: str, replacements: dict[str, Function]) -
     clone = types.FunctionType(function.__code__, scope, name, function.__defaults__)
     clone.__qualname__ = name
     clone.__module__ = function.__module__
+    # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process.
+    own = all(rule.__module__.startswith("bestarm.") for rule in (function, *replacements.values()))
     # A function that is handed from one compiled function to the next leaves an address in the code, which
     # can't be cached, unless the receiver is inlined and the address vanishes.
     takes_rules = any(annotation in RULES for annotation in function.__annotations__.values())
-    compiled: Function = numba.njit(cache=True, nogil=True, forceinline=takes_rules)(clone)
+    compiled: Function = numba.njit(cache=own, nogil=True, forceinline=takes_rules)(clone)
     return compiled
 
 
