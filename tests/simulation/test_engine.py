@@ -15,16 +15,13 @@ import pytest
 from scipy import stats
 
 from bestarm import Method, Offline, Problem, ProblemWarning, Result, Schedule, Tally, UserError
-from bestarm.core import estimate, plan, sampling, trigger
 from bestarm.core.breaking import Reading
 from bestarm.core.estimate import View
-from bestarm.core.setting import Setting
-from bestarm.core.tally import Counts
 from bestarm.methods import Kind, Parameter
 from bestarm.methods import method as build
 from bestarm.simulation import events, pulls
 from bestarm.simulation.api import prepare, simulate
-from bestarm.simulation.compile import bind, twin
+from bestarm.simulation.compile import twin
 from bestarm.simulation.environment import Environment, draw_sum, environment
 
 PLAIN = Problem.quick([0.9, 0.6, 0.5], sigma=0.3, delta=0.1)
@@ -111,18 +108,6 @@ def test_compiled_and_plain_loops_make_the_same_runs(name: str) -> None:
 
 # Compiled rules
 
-_foresee, _choose, _trigger, _make = (
-    estimate.foresee_nothing,
-    sampling.balance,
-    trigger.count,
-    plan.one_arm,
-)
-
-
-def _plan(pulls: Counts, view: View, reading: Reading, setting: Setting) -> tuple[Counts, Counts]:
-    """A plan with the rules of a method, which `bind` puts in the place of these."""
-    return _make(pulls, view, reading, setting, _foresee, _choose, _trigger)
-
 
 def close(left: object, right: object, relative: float) -> None:
     np.testing.assert_allclose(np.asarray(left), np.asarray(right), rtol=relative, atol=1e-12)
@@ -136,25 +121,33 @@ def random_tallies(arms: int, number: int) -> Iterator[Tally]:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_compiled_rules_read_and_plan_like_interpreted_ones(name: str) -> None:
+def test_compiled_rules_read_and_choose_like_interpreted_ones(name: str) -> None:
+    """Estimate, reading, arm, batch size, and the view after planned pulls; the runs compare whole plans."""
     method = method_of(name)
     rules, setting = method.rules, method.setting
-    estimate_, confidence_ = twin(rules.estimate), twin(rules.confidence)
-    make = bind(
-        _plan,
-        {"_foresee": rules.foresee, "_choose": rules.choose, "_trigger": rules.trigger, "_make": rules.make},
+    estimate, confidence, choose, trigger, foresee = (
+        twin(rule) for rule in (rules.estimate, rules.confidence, rules.choose, rules.trigger, rules.foresee)
     )
     for tally in random_tallies(setting.arms, 100):
         view, reading = method.read(tally)
-        compiled_view = estimate_(tally.pulls, tally.reward_sums, setting)
+        method.plan(tally)  # solves the linear programme, where there is one
+        counts, sums = tally.pulls.copy(), tally.reward_sums.copy()
+        compiled_view = View(*estimate(counts, sums, setting))
         for plain, compiled in zip(view, compiled_view, strict=True):
             close(compiled, plain, 1e-12)
-        compiled_reading = confidence_(tally.pulls, compiled_view, setting)
-        assert tuple(compiled_reading)[:2] == tuple(reading)[:2]
-        close(tuple(compiled_reading)[2:], tuple(reading)[2:], 1e-11)
-        planned = method.plan(tally)  # solves the linear programme, where there is one
-        arms, counts = make(tally.pulls, compiled_view, compiled_reading, setting)
-        assert (tuple(arms), tuple(counts)) == (planned.arms, planned.counts)
+        compiled_reading = Reading(*confidence(counts, compiled_view, setting))
+        assert compiled_reading[:2] == reading[:2]
+        close(compiled_reading[2:], reading[2:], 1e-11)
+        arm = rules.choose(counts, view, reading, setting)
+        assert choose(counts, compiled_view, compiled_reading, setting) == arm
+        size = rules.trigger(view, reading, arm, setting)
+        assert trigger(compiled_view, compiled_reading, arm, setting) == size
+        ahead, compiled_ahead = (
+            rules.foresee(view, arm, 12.0, setting),
+            foresee(compiled_view, arm, 12.0, setting),
+        )
+        for plain, compiled in zip(ahead, compiled_ahead, strict=True):
+            close(compiled, plain, 1e-12)
 
 
 @pytest.mark.parametrize("name", ["ugapec", "lingape"])

@@ -201,7 +201,7 @@ class Mistaken:
         return self.random.binomial(n, p)
 
 
-def by_plain_events(case: Case, mistake: str, runs: int = 3_000) -> dict[str, Sample]:
+def by_plain_events(case: Case, mistake: str, runs: int = 2_000) -> dict[str, Sample]:
     """The events engine as plain Python, with a mistaken source of randomness."""
     engine = engine_of(case, "events", 3)
     method, schedule = engine.method, engine.schedule
