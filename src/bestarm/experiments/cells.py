@@ -22,7 +22,6 @@ from bestarm.methods import Parameter
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
 from bestarm.simulation.api import prepare
-from bestarm.simulation.engine import Engine, Loop
 
 LOWER_BOUND = "lower-bound"
 # What the outcome of a run depends on, besides the cell itself.
@@ -157,7 +156,7 @@ def run_cell(cell: Cell) -> list[Row]:
                 # One feature of the orthogonal instance is longer than 1; the report says so once.
                 warnings.simplefilter("ignore", ProblemWarning)
                 built = build_method(cell.variant.method, problem, cell.agents, **dict(cell.variant.parameters))
-            engine, last = _with_shared_loop(prepare(built, cell.seed)), instance
+            engine, last = prepare(built, cell.seed), instance
         outcome = engine.run(run)
         assert problem.means is not None
         behind = float(problem.means.max() - problem.means[outcome.arm])
@@ -176,23 +175,6 @@ def run_cell(cell: Cell) -> list[Row]:
             )
         )
     return rows
-
-
-def _with_shared_loop(engine: Engine) -> Engine:
-    """The engine with the compiled loop of an earlier one that has the same rules.
-
-    Every engine loads its loop from numba's cache, which takes 50 ms and memory that is never freed; with an
-    engine for every instance that adds up.
-    """
-    same = (engine.method.kind, engine.method.rules)
-    if same in _loops:
-        vars(engine)["_loop"] = _loops[same]
-    else:
-        _loops[same] = engine._loop
-    return engine
-
-
-_loops: dict[object, Loop] = {}
 
 
 def _bounds(cell: Cell) -> list[Row]:
