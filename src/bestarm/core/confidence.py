@@ -120,9 +120,10 @@ def pairs(pulls: Counts, view: View, setting: Setting) -> Reading:
 def pair_radius(first: int, second: int, level: float, rho: float) -> float:
     """The margin D, for σ = 1, at which `inf_x [ g(first, x) + g(second, D − x) ] = level`.
 
-    g is convex and increasing in x, so at the infimum both slopes are equal. Newton's method solves
-    `g(first, x) + g(second, y) = level`, `g'(first, x) = g'(second, y)`, for D = x + y, in the two arms'
-    standardised margins. Where it does not converge the radius is infinite: no stop without the proof.
+    g is convex and increasing in x, so at the infimum both slopes are equal: with the standardised margins u, v
+    of the two arms, `e(u) + e(v) = height` and `a e'(u) = b e'(v)`, e being `one_sided`. Newton's method solves
+    this in a few steps; where it fails (one arm with a million times the pulls of the other) the slope is
+    bisected.
 
     >>> round(float(pair_radius(100, 100, np.log(4 / 0.05), 10.0)), 4)
     0.4881
@@ -131,21 +132,41 @@ def pair_radius(first: int, second: int, level: float, rho: float) -> float:
     height = level + 0.5 * math.log1p(first / rho) + 0.5 * math.log1p(second / rho) - 2.0 * LOG_2
     start = math.sqrt(2.0 * max(height, 0.02) / (1.0 / (a * a) + 1.0 / (b * b)))
     u, v = start / a, start / b
-    for _ in range(60):
+    for _ in range(12):
         high_u, slope_u, bend_u = one_sided(u)
         high_v, slope_v, bend_v = one_sided(v)
         off, tilt = height - high_u - high_v, b * slope_v - a * slope_u
         scale = slope_u * b * bend_v + slope_v * a * bend_u
         if not scale > 0.0:
             break
-        step_u, step_v = (
-            (off * b * bend_v + tilt * slope_v) / scale,
-            (off * a * bend_u - tilt * slope_u) / scale,
-        )
+        step_u = (off * b * bend_v + tilt * slope_v) / scale
+        step_v = (off * a * bend_u - tilt * slope_u) / scale
         u, v = u + step_u, v + step_v
         if abs(step_u) + abs(step_v) < 1e-9 * (1.0 + abs(u) + abs(v)):
             return u / a + v / b
-    return math.inf
+    low, high = -40.0, 40.0  # logarithms of the common slope
+    for _ in range(100):
+        slope = math.exp(0.5 * (low + high))
+        u, v = where_slope(slope / a), where_slope(slope / b)
+        if one_sided(u)[0] + one_sided(v)[0] < height:
+            low = 0.5 * (low + high)
+        else:
+            high = 0.5 * (low + high)
+    return where_slope(math.exp(high) / a) / a + where_slope(math.exp(high) / b) / b
+
+
+def where_slope(slope: float) -> float:
+    """The z at which `one_sided` has a given slope, which rises from 0 like 1/|z| and goes on like z."""
+    if slope < 1e-3:
+        return 2.0 * slope - 1.0 / slope
+    z = slope - 1.0 / slope
+    for _ in range(60):
+        _, here, bend = one_sided(z)
+        step = (slope - here) / bend
+        z += step
+        if abs(step) < 1e-12 * (1.0 + abs(z)):
+            break
+    return z
 
 
 def one_sided(z: float) -> tuple[float, float, float]:
