@@ -85,10 +85,10 @@ def spread(
     """`sharp`'s plan: pull by pull on virtual counts, as if every agent did the same as this one.
 
     The virtual counts are T_k + M · (pulls of k already planned in this batch). Large batches go in at least
-    40 equal steps. Each arm of the batch gets at least `min_batch` pulls.
+    40 equal steps, and in at least as many as there are arms. Each arm of the batch gets at least `min_batch` pulls.
     """
     size = max(trigger(view, reading, reading.leader, setting), setting.min_batch)
-    step = max(size // STEPS, setting.min_batch)
+    step = max(size // max(STEPS, setting.arms), setting.min_batch)
     ahead = pulls.copy()
     planned = np.zeros(setting.arms, np.int64)
     order = np.empty(min(setting.arms, size // step + 1), np.int64)

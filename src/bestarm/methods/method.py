@@ -117,4 +117,4 @@ class Method:
     @property
     def plan_width(self) -> int:
         """The largest number of different arms in one plan after the start."""
-        return min(self.setting.arms, 80) if self.rules.make is spread else 1
+        return self.setting.arms if self.rules.make is spread else 1

@@ -37,7 +37,7 @@ class Schedule:
     >>> schedule = Schedule.uniform(3)
     >>> rounds = schedule.rounds(np.random.default_rng(0))
     >>> [next(rounds) for _ in range(5)]
-    [2, 1, 1, 0, 0]
+    [1, 0, 0, 0, 2]
     """
 
     rates: tuple[float, ...]
