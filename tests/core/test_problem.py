@@ -284,9 +284,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert (problem.K, problem.dimension, problem.linear) == (2, 0, False)
     assert (problem.longest_feature, problem.features_too_long) == (0.0, False)
     assert (problem.features, problem.means, problem.theta, problem.reward_range) == (None, None, None, None)
-    with pytest.raises(
-        UserError, match=r"^means are not given; to know the best arm, give means or theta\.$"
-    ):
+    with pytest.raises(UserError, match=r"^means are not given; to know the best arm, give means or theta\.$"):
         _ = problem.best
 
 

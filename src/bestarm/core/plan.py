@@ -84,8 +84,8 @@ def spread(
 ) -> tuple[Counts, Counts]:
     """`sharp`'s plan: pull by pull on virtual counts, as if every agent did the same as this one.
 
-    The virtual counts are T_k + M · (pulls of k already planned in this batch). Large batches go in at least
-    40 equal steps, and in at least as many as there are arms. Each arm of the batch gets at least `min_batch` pulls.
+    The virtual counts are T_k + M · (pulls of k planned in this batch so far). Large batches go in equal steps,
+    at least 40 and at least as many as there are arms. Each arm of the batch gets at least `min_batch` pulls.
     """
     size = max(trigger(view, reading, reading.leader, setting), setting.min_batch)
     step = max(size // max(STEPS, setting.arms), setting.min_batch)
