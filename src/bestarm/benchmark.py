@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -296,15 +297,27 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _peak(name: str, count: int) -> None:
+def _report_run(name: str, count: int) -> None:
     """One run with many agents, in a process of its own, and the most memory that it ever had."""
+    outcome = engine_of(name, equal_gaps(0.1), agents=count).run(0)
+    print(json.dumps({"samples": outcome.samples, "stopped": outcome.stopped, "megabytes": _peak_megabytes()}))
+
+
+def _peak_megabytes() -> float:
+    """The peak of this process's memory.
+
+    Linux counts the parent's memory into a child's `ru_maxrss`, as it was when the child started; VmHWM is the
+    process's own.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024 / 1e6
     import resource
 
-    outcome = engine_of(name, equal_gaps(0.1), agents=count).run(0)
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = {"samples": outcome.samples, "stopped": outcome.stopped, "megabytes": kilobytes / 1000}
-    print(json.dumps(found))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
 
 if __name__ == "__main__":
-    _peak(sys.argv[1], int(sys.argv[2]))
+    _report_run(sys.argv[1], int(sys.argv[2]))
