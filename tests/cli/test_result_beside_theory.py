@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -63,12 +65,16 @@ def test_a_table_with_features_has_no_bounds() -> None:
     assert set(result.to_json()["bounds"].values()) == {None}
 
 
-def test_a_notebook_gets_a_small_table() -> None:
+def test_a_notebook_gets_a_table_and_a_figure() -> None:
     problem = bestarm.Problem(["A", "B"], means=[0.9, 0.1], sigma=0.3, name="<b>")
     result = bestarm.simulate(problem, "sharp", agents=2, runs=3, engine="rounds")
     page = result._repr_html_()
     assert page.startswith("<table>")
-    assert page.endswith("</table>")
+    picture = re.search(r'<img alt="" src="data:image/svg\+xml;base64,([^"]+)">$', page)
+    assert picture
+    drawn = base64.b64decode(picture[1]).decode()
+    assert "<svg" in drawn
+    assert "communications" in drawn
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     for field in ("samples", "communications", "switches"):

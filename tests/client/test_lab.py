@@ -379,3 +379,31 @@ def test_n_is_a_number_of_trials(tmp_path: Path) -> None:
     for wrong in (0, -1, True, 1.5):
         with pytest.raises(UserError, match="n is"):
             lab.ask(wrong)  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_the_study_with_a_picture(tmp_path: Path) -> None:
+    server = RealServer()
+    lab = open_lab(tmp_path / "lab.db", server)
+    start = lab.study()._repr_html_()
+    assert "<circle" not in start  # nothing to draw yet
+    for _ in range(3):
+        fill_plan(lab)
+    study = lab.study()
+    page = study._repr_html_()
+    assert page.count("<circle") == 3
+    assert page.count("<line") == 3
+    assert "of the evidence" in page
+    for arm in study["arms"]:
+        assert f"<th>{arm['arm']}</th><td>{arm['pulls']}</td><td>{arm['mean']:.4g}</td>" in page
+    assert study == json.loads(json.dumps(study))
+    while not lab.finished:
+        fill_plan(lab)
+    assert "<b>A</b> is the answer" in lab.study()._repr_html_()
+
+
+def test_a_notebook_shows_a_verdict_and_no_markup_from_names() -> None:
+    verdict = method("famabpe", Problem(["<i>", "B"], sigma=0.3)).verdict(bestarm.Tally.of([9, 1], [9.0, 0.0]))
+    page = verdict._repr_html_()
+    assert "<b>&lt;i&gt;</b> leads after 10 samples; B could still be better by up to " in page
+    assert f'aria-label="{verdict.evidence:.0%} of the evidence"' in page
+    assert "<i>" not in page

@@ -127,11 +127,11 @@ def halved_pairs(pulls: Counts, view: View, setting: Setting) -> Reading:
     """The pair test with the threshold's logarithm halved: a broken guarantee."""
     leader = int(np.argmax(view.values))
     level = 0.5 * np.log((setting.arms - 1) / setting.delta)
-    radii = np.zeros(setting.arms)
+    widths = np.zeros(setting.arms)
     for k in range(setting.arms):
         if k != leader:
-            radii[k] = setting.sigma * pair_radius(pulls[leader], pulls[k], level, setting.pseudo_count)
-    return read(view.values, leader, radii, 0.0, setting.epsilon)
+            widths[k] = pair_radius(pulls[leader], pulls[k], level, setting.pseudo_count)
+    return read(view.values, leader, widths, 0.0, setting.sigma, setting.epsilon)
 
 
 def test_a_halved_logarithm_is_noticed() -> None:

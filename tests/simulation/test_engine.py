@@ -89,8 +89,8 @@ def test_compiled_and_plain_loops_make_the_same_runs(name: str) -> None:
         if method.kind is Kind.FEDERATED:
             clocks = events.Clocks(np.array(compiled.schedule.rates), *compiled.schedule.windows())
             plain, *_ = events.run_events(
-                rules.estimate, rules.foresee, rules.confidence, rules.choose, rules.trigger, rules.make,
-                method.plan_width, method.setting, world, clocks, limit, random, trace,
+                rules.estimate, rules.foresee, rules.renew, rules.confidence, rules.choose, rules.trigger,
+                rules.make, method.plan_width, method.setting, world, clocks, limit, random, trace,
             )  # fmt: skip
         elif method.kind is Kind.ALONE:
             plain, *_ = pulls.run_alone(
@@ -160,7 +160,7 @@ def test_compiled_absorbing_is_the_same(name: str) -> None:
         counts, sums, arm = tally.pulls.copy(), tally.reward_sums.copy(), number % setting.arms
         counts[arm] += 1
         sums[arm] += 0.25
-        copies = [view._replace(values=view.values.copy()) for _ in range(2)]
+        copies = [view._replace(values=view.values.copy(), widths=view.widths.copy()) for _ in range(2)]
         plain, compiled = (
             rules.absorb(copies[0], arm, counts, sums, setting),
             absorb(copies[1], arm, counts, sums, setting),

@@ -211,8 +211,9 @@ def by_plain_events(case: Case, mistake: str, runs: int = 2_000) -> dict[str, Sa
     for number in range(runs):
         random: Any = Mistaken(np.random.default_rng([3, number]), mistake)
         outcome, *_ = events.run_events(
-            rules.estimate, rules.foresee, rules.confidence, rules.choose, rules.trigger, rules.make,
-            method.plan_width, method.setting, engine.environment, clocks, 10**9, random, np.zeros((0, 4)),
+            rules.estimate, rules.foresee, rules.renew, rules.confidence, rules.choose, rules.trigger,
+            rules.make, method.plan_width, method.setting, engine.environment, clocks, 10**9, random,
+            np.zeros((0, 4)),
         )  # fmt: skip
         outcomes.append(outcome)
     return columns(outcomes)

@@ -17,6 +17,7 @@ from bestarm.client.agreement import check_identity, check_sequence, identity_of
 from bestarm.client.connection import Connection
 from bestarm.client.journal import Event, Journal, JournalError, Kind, reply_event, upload_event
 from bestarm.client.patience import Patience
+from bestarm.client.study import Study
 from bestarm.errors import ServiceError, UserError
 from bestarm.methods import Verdict
 from bestarm.problem import Problem
@@ -265,9 +266,9 @@ class Lab:
                 "waiting_for": self.waiting_for,
             }
 
-    def study(self) -> dict[str, Any]:
-        """Where the whole study stands, from the server."""
-        return self.connection.call("GET", f"/v1/studies/{self._name()}/status")
+    def study(self) -> Study:
+        """Where the whole study stands, from the server: plain values, which a notebook shows as a picture."""
+        return Study(self.connection.call("GET", f"/v1/studies/{self._name()}/status"))
 
     def close(self) -> None:
         """Let another process use the journal. Nothing is sent."""

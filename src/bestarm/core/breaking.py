@@ -26,15 +26,15 @@ class Reading(NamedTuple):
     evidence: float
 
 
-def read(values: Floats, leader: int, radii: Floats, own: float, epsilon: float) -> Reading:
-    """The breaking index of a leader, given the radius α(i,k) = own + radii_k of its gap to every other arm.
+def read(values: Floats, leader: int, widths: Floats, own: float, scale: float, epsilon: float) -> Reading:
+    """The breaking index of a leader, given the radius α(i,k) = scale · (own + widths_k) of its gap to arm k.
 
     `challenger = argmax_{k≠i} [v_k − v_i + α(i,k)]`, `B` that maximum. Ties go to the lowest index.
     """
     challenger, breaking_index, evidence = -1, -np.inf, np.inf
     for k in range(values.shape[0]):
         if k != leader:
-            margin, radius = values[leader] - values[k], own + radii[k]
+            margin, radius = values[leader] - values[k], scale * (own + widths[k])
             if radius - margin > breaking_index:
                 challenger, breaking_index = k, radius - margin
             # Two arms with the same features have margin and radius 0, and need no more evidence.

@@ -31,9 +31,8 @@ def famabpe(pulls: Counts, view: View, setting: Setting) -> Reading:
     gamma = setting.gamma_over / setting.gamma_under
     spread = (1.0 + gamma * setting.agents) * view.samples
     scale = setting.sigma * np.sqrt(2.0 * np.log(4.0 * setting.arms / setting.delta * spread * spread))
-    radii = scale / np.sqrt(pulls)
     leader = int(np.argmax(view.values))
-    return read(view.values, leader, radii, radii[leader], setting.epsilon)
+    return read(view.values, leader, view.widths, view.widths[leader], scale, setting.epsilon)
 
 
 def ugapec(pulls: Counts, view: View, setting: Setting) -> Reading:
@@ -44,21 +43,22 @@ def ugapec(pulls: Counts, view: View, setting: Setting) -> Reading:
     """
     spread = float(view.samples)
     log_term = np.log(4.0 * setting.arms * spread * spread * spread / setting.delta)
-    radii = setting.sigma * np.sqrt(2.0 * log_term) / np.sqrt(pulls)
-    values = view.values
-    first, second = -1, -1  # the two highest upper limits
+    scale = setting.sigma * np.sqrt(2.0 * log_term)
+    values, widths = view.values, view.widths
+    first, highest, second_highest = 0, -np.inf, -np.inf  # the two highest upper limits
     for k in range(setting.arms):
-        if first < 0 or values[k] + radii[k] > values[first] + radii[first]:
-            first, second = k, first
-        elif second < 0 or values[k] + radii[k] > values[second] + radii[second]:
-            second = k
+        limit = values[k] + scale * widths[k]
+        if limit > highest:
+            first, highest, second_highest = k, limit, highest
+        elif limit > second_highest:
+            second_highest = limit
     leader, lowest = 0, np.inf
     for k in range(setting.arms):
-        rival = second if k == first else first
-        index = values[rival] + radii[rival] - values[k] + radii[k]
+        rival = second_highest if k == first else highest
+        index = rival - values[k] + scale * widths[k]
         if index < lowest:
             leader, lowest = k, index
-    return read(view.values, leader, radii, radii[leader], setting.epsilon)
+    return read(values, leader, widths, widths[leader], scale, setting.epsilon)
 
 
 def falinpe(pulls: Counts, view: View, setting: Setting) -> Reading:
@@ -89,8 +89,8 @@ def ridge_reading(view: View, scale: float, setting: Setting) -> Reading:
     """The reading with α(i,k) = scale · ‖x_i − x_k‖_{V⁻¹}."""
     leader = int(np.argmax(view.values))
     directions = setting.features - setting.features[leader]
-    radii = scale * np.sqrt(row_products(directions @ view.inverse, directions))
-    return read(view.values, leader, radii, 0.0, setting.epsilon)
+    widths = np.sqrt(row_products(directions @ view.inverse, directions))
+    return read(view.values, leader, widths, 0.0, scale, setting.epsilon)
 
 
 def pairs(pulls: Counts, view: View, setting: Setting) -> Reading:
@@ -110,11 +110,11 @@ def pairs(pulls: Counts, view: View, setting: Setting) -> Reading:
     """
     leader = int(np.argmax(view.values))
     level = np.log((setting.arms - 1) / setting.delta)
-    radii = np.zeros(setting.arms)
+    widths = np.zeros(setting.arms)
     for k in range(setting.arms):
         if k != leader:
-            radii[k] = setting.sigma * pair_radius(pulls[leader], pulls[k], level, setting.pseudo_count)
-    return read(view.values, leader, radii, 0.0, setting.epsilon)
+            widths[k] = pair_radius(pulls[leader], pulls[k], level, setting.pseudo_count)
+    return read(view.values, leader, widths, 0.0, setting.sigma, setting.epsilon)
 
 
 def pair_radius(first: int, second: int, level: float, rho: float) -> float:
@@ -199,8 +199,8 @@ def span(pulls: Counts, view: View, setting: Setting) -> Reading:
     directions = setting.features - setting.features[leader]
     mapped = directions @ view.inverse
     spread = row_products(mapped, directions) + setting.pseudo_count * row_products(mapped, mapped)
-    radii = setting.sigma * np.sqrt(2.0 * spread * threshold)
-    return read(view.values, leader, radii, 0.0, setting.epsilon)
+    scale = setting.sigma * np.sqrt(2.0 * threshold)
+    return read(view.values, leader, np.sqrt(spread), 0.0, scale, setting.epsilon)
 
 
 def row_products(left: Floats, right: Floats) -> Floats:

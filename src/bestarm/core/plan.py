@@ -1,6 +1,7 @@
 """Everything an agent will do until its next upload, computed at once from the tally it downloaded.
 
-A rule returns the arms and how often each is pulled, in the order in which they are handed out.
+A rule writes the arms, and how often each is pulled, into the two arrays that it is given, in the order in
+which they are handed out, and returns how many arms these are.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from bestarm.core.tally import Counts, Floats
 Estimate = Callable[[Counts, Floats, Setting], View]
 Foresee = Callable[[View, int, float, Setting], View]
 Absorb = Callable[[View, int, Counts, Floats, Setting], View]
+Renew = Callable[[View, Counts, Counts, Floats, Setting], View]
 Confidence = Callable[[Counts, View, Setting], Reading]
 Choose = Callable[[Counts, View, Reading, Setting], int]
 Trigger = Callable[[View, Reading, int, Setting], int]
-Make = Callable[[Counts, View, Reading, Setting, Foresee, Choose, Trigger], tuple[Counts, Counts]]
+Make = Callable[[Counts, View, Reading, Setting, Foresee, Choose, Trigger, Counts, Counts], int]
 
 STEPS = 40
 
@@ -50,6 +52,7 @@ class Rules(NamedTuple):
     estimate: Estimate
     foresee: Foresee
     absorb: Absorb
+    renew: Renew
     confidence: Confidence
     choose: Choose
     trigger: Trigger
@@ -64,13 +67,16 @@ def one_arm(
     foresee: Foresee,
     choose: Choose,
     trigger: Trigger,
-) -> tuple[Counts, Counts]:
+    arms: Counts,
+    counts: Counts,
+) -> int:
     """The paper's plan: one arm until the trigger fires. No arms at all while a design is unsolved."""
     arm = choose(pulls, view, reading, setting)
     if arm < 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    size = max(trigger(view, reading, arm, setting), setting.min_batch)
-    return np.full(1, arm, np.int64), np.full(1, size, np.int64)
+        return 0
+    arms[0] = arm
+    counts[0] = max(trigger(view, reading, arm, setting), setting.min_batch)
+    return 1
 
 
 def spread(
@@ -81,7 +87,9 @@ def spread(
     foresee: Foresee,
     choose: Choose,
     trigger: Trigger,
-) -> tuple[Counts, Counts]:
+    arms: Counts,
+    counts: Counts,
+) -> int:
     """`sharp`'s plan: pull by pull on virtual counts, as if every agent did the same as this one.
 
     The virtual counts are T_k + M · (pulls of k planned in this batch so far). Large batches go in equal steps,
@@ -91,18 +99,18 @@ def spread(
     step = max(size // max(STEPS, setting.arms), setting.min_batch)
     ahead = pulls.copy()
     planned = np.zeros(setting.arms, np.int64)
-    order = np.empty(min(setting.arms, size // step + 1), np.int64)
     distinct, left = 0, size
     while left > 0:
         arm = choose(ahead, view, reading, setting)
         take = step if left - step >= setting.min_batch else left
         if planned[arm] == 0:
-            order[distinct] = arm
+            arms[distinct] = arm
             distinct += 1
         planned[arm] += take
         ahead[arm] += take * setting.agents
         left -= take
         if left > 0:
             view = foresee(view, arm, take * setting.agents, setting)
-    arms = order[:distinct]
-    return arms, planned[arms]
+    for place in range(distinct):
+        counts[place] = planned[arms[place]]
+    return distinct

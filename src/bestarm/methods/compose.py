@@ -17,9 +17,9 @@ from bestarm.errors import ProblemWarning, UserError
 from bestarm.methods.method import Kind, Method, Parameter
 from bestarm.problem import Problem
 
-SEPARATE = (estimate.separate, estimate.foresee_nothing, estimate.absorb_mean)
-RIDGE = (estimate.ridge, estimate.foresee, estimate.absorb_row)
-SPAN = (estimate.span, estimate.foresee, estimate.absorb_span)
+SEPARATE = (estimate.separate, estimate.foresee_nothing, estimate.absorb_mean, estimate.renew_means)
+RIDGE = (estimate.ridge, estimate.foresee, estimate.absorb_row, estimate.renew_ridge)
+SPAN = (estimate.span, estimate.foresee, estimate.absorb_span, estimate.renew_span)
 
 STOPPING = {
     "famabpe": (SEPARATE, confidence.famabpe),

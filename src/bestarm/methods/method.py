@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from html import escape
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from bestarm.core.sampling import UNSOLVED, ratio
 from bestarm.core.setting import Setting
 from bestarm.core.tally import Tally
 from bestarm.methods.design import minimal_weights
+from bestarm.notebook import meter
 from bestarm.problem import Problem
 
 Parameter = int | float | str
@@ -46,6 +49,16 @@ class Verdict:
     def arm(self) -> str | None:
         """The arm that is the answer, once there is one."""
         return self.leader if self.stopped else None
+
+    def _repr_html_(self) -> str:
+        known = f"after {self.samples:,} samples"
+        if self.stopped:
+            return f"<p><b>{escape(self.leader)}</b> is the answer, {known}.</p>"
+        rival = f"{escape(self.challenger)} could still be better"
+        if math.isfinite(self.breaking_index):
+            rival += f" by up to {self.breaking_index:.3g}"
+        words = f"<p><b>{escape(self.leader)}</b> leads {known}; {rival}.</p>"
+        return words + meter(self.evidence, f"{self.evidence:.0%} of the evidence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +107,11 @@ class Method:
         rules = self.rules
         if rules.choose is ratio:
             self.solve_design(reading.leader, reading.challenger)
-        arms, counts = rules.make(
-            tally.pulls, view, reading, self.setting, rules.foresee, rules.choose, rules.trigger
+        arms, counts = np.empty((2, self.plan_width), np.int64)
+        distinct = rules.make(
+            tally.pulls, view, reading, self.setting, rules.foresee, rules.choose, rules.trigger, arms, counts
         )
-        return Plan(tuple(arms.tolist()), tuple(counts.tolist()))
+        return Plan(tuple(arms[:distinct].tolist()), tuple(counts[:distinct].tolist()))
 
     def solve_design(self, leader: int, challenger: int) -> None:
         """Solve the linear programme of a pair once and keep it; p*(i,j) = p*(j,i)."""

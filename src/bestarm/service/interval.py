@@ -49,10 +49,10 @@ def radii_of(method: Method, tally: Tally) -> Floats:
         return mixture_radii(tally.pulls, setting)
     view, _ = method.read(tally)
     if setting.features.shape[1] == 0:
-        known = np.full(tally.pulls.size, np.inf)
-        known[0] = 1.0  # these rules have α(k) in proportion to 1/√T_k, so one pull of one arm says it all
-        reading = rule(known, view._replace(values=np.zeros(known.size)), setting)
-        radii: Floats = reading.breaking_index / np.sqrt(tally.pulls)
+        alone = np.zeros(setting.arms)
+        alone[0] = 1.0  # these rules have α(k) in proportion to the width, so a width of 1 says it all
+        reading = rule(tally.pulls, view._replace(values=np.zeros(setting.arms), widths=alone), setting)
+        radii: Floats = reading.breaking_index * view.widths
         return radii
     at_zero = view._replace(values=np.zeros(2))
     pairs = [np.stack([np.zeros_like(row), row]) for row in setting.features]

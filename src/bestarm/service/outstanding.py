@@ -24,6 +24,6 @@ def outstanding(method: Method, answered: Entry) -> int | None:
     if method.rules.trigger not in FROM_COUNTS or not math.isfinite(answered.verdict.breaking_index):
         return None
     nothing = np.empty(0)
-    view = View(answered.samples, nothing, nothing, 0.0)
+    view = View(answered.samples, nothing, nothing, nothing, 0.0)
     reading = Reading(0, 0, answered.verdict.breaking_index, answered.verdict.evidence)
     return max(int(method.rules.trigger(view, reading, 0, method.setting)), method.setting.min_batch)

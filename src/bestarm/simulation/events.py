@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bestarm.core import confidence, estimate, sampling, trigger
-from bestarm.core.plan import Choose, Confidence, Estimate, Foresee, Make, Trigger, one_arm
+from bestarm.core.plan import Choose, Confidence, Estimate, Foresee, Make, Renew, Trigger, one_arm
 from bestarm.core.setting import Setting
 from bestarm.core.tally import Counts, Floats
 from bestarm.simulation.environment import Environment, draw_sum
@@ -26,6 +26,7 @@ from bestarm.simulation.outcome import Outcome
 # The rules that `run` uses; `simulation.compile.bind` puts a method's own in their place.
 _estimate: Estimate = estimate.separate
 _foresee: Foresee = estimate.foresee_nothing
+_renew: Renew = estimate.renew_means
 _confidence: Confidence = confidence.famabpe
 _choose: Choose = sampling.balance
 _trigger: Trigger = trigger.count
@@ -44,6 +45,7 @@ class Clocks(NamedTuple):
 def run_events(
     estimate: Estimate,
     foresee: Foresee,
+    renew: Renew,
     confidence: Confidence,
     choose: Choose,
     trigger: Trigger,
@@ -62,41 +64,41 @@ def run_events(
     pair (else −1, −1), and the number of rows traced. An agent is its plan and its clock, not a copy of the
     tally.
     """
-    agents, arms = clocks.rates.shape[0], setting.arms
-    pulls = np.ones(arms, np.int64)
-    sums = np.empty(arms)
-    for arm in range(arms):
+    agents = clocks.rates.shape[0]
+    pulls = np.ones(setting.arms, np.int64)
+    sums = np.empty(setting.arms)
+    for arm in range(setting.arms):
         sums[arm] = draw_sum(environment, arm, 1, random)
     view = estimate(pulls, sums, setting)
     reading = confidence(pulls, view, setting)
     unknown = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
-    plan_arms, plan_counts = make(pulls, view, reading, setting, foresee, choose, trigger)
-    if plan_arms.shape[0] == 0:
-        return unknown, reading.leader, reading.challenger, 0
-
-    entries = np.full(agents, plan_arms.shape[0], np.int64)
     planned_arms = np.empty((agents, width), np.int64)
     planned_counts = np.empty((agents, width), np.int64)
+    made = make(pulls, view, reading, setting, foresee, choose, trigger, planned_arms[0], planned_counts[0])
+    if made == 0:
+        return unknown, reading.leader, reading.challenger, 0
+    entries = np.full(agents, made, np.int64)
     begun = np.zeros(agents)  # on the agent's own clock, which stands still while it is offline
     full = np.empty(agents)
     last = np.full(agents, -1, np.int64)
     times = np.empty(agents)
-    size = plan_counts.sum()
+    size = planned_counts[0, :made].sum()
     for m in range(agents):
-        planned_arms[m, : plan_arms.shape[0]] = plan_arms
-        planned_counts[m, : plan_arms.shape[0]] = plan_counts
+        planned_arms[m, :made] = planned_arms[0, :made]
+        planned_counts[m, :made] = planned_counts[0, :made]
         full[m] = random.standard_gamma(size) / clocks.rates[m]
         times[m] = wall_time(clocks, m, full[m])
     queue = np.argsort(times)
     times = times[queue]
 
-    samples, uploads, switches, traced = arms, 0, 0, 0
+    samples, uploads, switches, traced = setting.arms, 0, 0, 0
     stopped = False
     now, uploader = np.inf, -1
     while times[0] < np.inf:
         now, uploader = times[0], queue[0]
+        arms, counts = planned_arms[uploader], planned_counts[uploader]
         for place in range(entries[uploader]):
-            arm, count = planned_arms[uploader, place], planned_counts[uploader, place]
+            arm, count = arms[place], counts[place]
             sums[arm] += draw_sum(environment, arm, count, random)
             pulls[arm] += count
             samples += count
@@ -104,7 +106,7 @@ def run_events(
                 switches += 1
             last[uploader] = arm
         uploads += 1
-        view = estimate(pulls, sums, setting)
+        view = renew(view, arms[: entries[uploader]], pulls, sums, setting)
         reading = confidence(pulls, view, setting)
         if traced < trace.shape[0]:
             trace[traced, 0] = samples
@@ -115,15 +117,11 @@ def run_events(
         stopped = reading.breaking_index <= setting.epsilon
         if stopped or samples >= max_samples:
             break
-        plan_arms, plan_counts = make(pulls, view, reading, setting, foresee, choose, trigger)
-        if plan_arms.shape[0] == 0:
+        made = make(pulls, view, reading, setting, foresee, choose, trigger, arms, counts)
+        if made == 0:
             return unknown, reading.leader, reading.challenger, 0
-        size = 0
-        entries[uploader] = plan_arms.shape[0]
-        for place in range(plan_arms.shape[0]):
-            planned_arms[uploader, place] = plan_arms[place]
-            planned_counts[uploader, place] = plan_counts[place]
-            size += plan_counts[place]
+        entries[uploader] = made
+        size = counts[:made].sum()
         begun[uploader] = full[uploader]
         full[uploader] += random.standard_gamma(size) / clocks.rates[uploader]
         times[0] = wall_time(clocks, uploader, full[uploader])
@@ -138,16 +136,16 @@ def run_events(
         if size == 1:
             continue
         share = (agent_time(clocks, m, now) - begun[m]) / (full[m] - begun[m])
-        made = random.binomial(size - 1, min(max(share, 0.0), 1.0))
-        unsent += made
+        left = random.binomial(size - 1, min(max(share, 0.0), 1.0))
+        unsent += left
         for place in range(entries[m]):
-            if made <= 0:
+            if left <= 0:
                 break
             arm = planned_arms[m, place]
             if last[m] >= 0 and last[m] != arm:
                 switches += 1
             last[m] = arm
-            made -= planned_counts[m, place]
+            left -= planned_counts[m, place]
     communications = max(2 * uploads - 1, 0)
     outcome = Outcome(
         reading.leader,
@@ -175,6 +173,7 @@ def run(
     return run_events(
         _estimate,
         _foresee,
+        _renew,
         _confidence,
         _choose,
         _trigger,

@@ -103,7 +103,7 @@ def run_lockstep(
         new_pulls, new_sums = pulls.copy(), sums.copy()
         for m in range(agents):
             own_pulls, own_sums, own_reading = pulls.copy(), sums.copy(), reading
-            own_view = View(view.samples, view.values.copy(), view.inverse, view.log_det)
+            own_view = View(view.samples, view.values.copy(), view.widths.copy(), view.inverse, view.log_det)
             turns = period
             if period_of_all:
                 turns = period // agents + (1 if m < period % agents else 0)

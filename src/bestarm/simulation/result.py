@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from bestarm.core.tally import Counts, Floats
+from bestarm.errors import UserError
 from bestarm.methods.method import Parameter
+from bestarm.notebook import picture, table
 from bestarm.problem import Problem
 from bestarm.simulation.outcome import Outcome
 from bestarm.theory import Bounds
@@ -143,24 +144,24 @@ class Result:
         return figure
 
     def _repr_html_(self) -> str:
-        """A small table, for notebooks."""
+        """A small table, and the figure where there is matplotlib."""
         rows = []
         for field in ("samples", "communications", "switches"):
             found = self.summary(field)
-            cells = (
-                f"{found.mean:,.1f} ± {found.stderr:,.1f}",
-                f"{found.median:,.0f}",
-                f"{found.low:,.0f}–{found.high:,.0f}",
-                f"{found.most:,.0f}",
+            mean = f"{found.mean:,.1f} ± {found.stderr:,.1f}"
+            rows.append(
+                (field, mean, *(f"{x:,.0f}" for x in (found.median, found.low, found.high, found.most)))
             )
-            rows.append(f"<tr><th>{field}</th>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-        heads = "".join(f"<th>{head}</th>" for head in ("", "mean", "median", "5–95 %", "max"))
         undecided = f", {self.unfinished} undecided" if self.unfinished else ""
         title = (
             f"{self.method} on {self.problem.name}: {self.runs:,} runs, {self.agents} agents, "
             f"{self.wrong} wrong{undecided}"
         )
-        return f"<table><caption>{html.escape(title)}</caption><tr>{heads}</tr>{''.join(rows)}</table>"
+        page = table(title, ["", "mean", "median", "5 %", "95 %", "max"], rows)
+        try:
+            return page + picture(self.plot())
+        except UserError:  # the only thing missing is matplotlib
+            return page
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as `bestarm simulate --format json` prints them."""

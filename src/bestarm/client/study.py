@@ -1,0 +1,29 @@
+"""Where a whole study stands, as the server told it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bestarm import notebook
+from bestarm.protocol.messages import verdict_from_json
+
+
+class Study(dict[str, Any]):
+    """What the server answers about a study, in plain values; a notebook shows it as a table with a picture."""
+
+    def _repr_html_(self) -> str:
+        arms = [
+            (arm["arm"], f"{arm['pulls']:,}", *(_number(arm[field]) for field in ("mean", "low", "high")))
+            for arm in self["arms"]
+        ]
+        title = f"{self['study']}: {self['method']}, {self['state']}, {self['uploads']:,} uploads"
+        verdict = verdict_from_json(self["verdict"])
+        return (
+            verdict._repr_html_()
+            + notebook.intervals(self["arms"], verdict.leader)
+            + notebook.table(title, ["", "pulls", "mean", "from", "to"], arms)
+        )
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
