@@ -19,7 +19,7 @@ BESTARM_TOKEN=$(cat admin-token) bestarm study create "$here/problem.toml" --age
     --set thrift=messages --set min_batch=20
 for team in red green blue; do
     mkdir "$team"
-    token=$(BESTARM_TOKEN=$(cat admin-token) bestarm token create --study summary-prompt --agent "$team" | sed -n 1p)
+    token=$(BESTARM_TOKEN=$(cat admin-token) bestarm token create --study summary-prompt --agent "$team")
     printf 'token = "%s"\n' "$token" > "$team/bestarm.toml"
 done
 

@@ -21,13 +21,14 @@ def bestarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     """What a command prints, on stderr if it should fail; in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*words: str, code: int = 0) -> str:
+    def call(*words: str, code: int = 0, said: str = "") -> str:
         monkeypatch.setattr(sys, "argv", ["bestarm", *words])
         with pytest.raises(SystemExit) as ended:
             run()
         printed = capsys.readouterr()
         assert ended.value.code == code, printed.err
-        assert printed.err.count("\n") == (1 if code else 0)
+        assert printed.err.count("\n") == (1 if code or said else 0)
+        assert said in printed.err
         return printed.out if code == 0 else printed.err
 
     return call
@@ -75,8 +76,11 @@ def test_studies_and_tokens_from_the_command_line(
         )
         assert token["role"] == "agent"
         assert token["expires_at"] is None
-        viewer = bestarm("token", "create", "--study", "pages", "--viewer", "--expires", "30")
-        assert "valid until" in viewer
+        viewer = bestarm(
+            "token", "create", "--study", "pages", "--viewer", "--expires", "30", said="valid until"
+        )
+        with Connection(server.url, viewer.strip()) as alone:  # nothing but the token is printed
+            assert alone.call("GET", "/v1/studies/pages")["study"] == "pages"
         assert "Give one of" in bestarm("token", "create", "--study", "pages", code=2)
 
         problem = json.loads(bestarm("study", "show", "pages", "--format", "json"))

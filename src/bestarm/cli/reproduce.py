@@ -14,7 +14,7 @@ import typer
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bestarm.cli.output import Format, errors, make_table, print_json, print_table
+from bestarm.cli.output import Format, errors, make_table, print_json, print_table, say
 from bestarm.errors import UserError
 from bestarm.experiments.synthetic import INSTANCES
 
@@ -75,18 +75,22 @@ def reproduce(
     except ImportError as error:
         raise UserError(f'{error.name} is missing: pip install "bestarm[experiments]".') from None
     started = time.perf_counter()
-    with Waiting() as progress:
-        claims = run(
-            EXPERIMENTS if what is What.all else [what.value],
-            out,
-            runs=runs,
-            seed=seed,
-            instance=instance,
-            data=data,
-            min_ratings=min_ratings,
-            jobs=default_jobs() if jobs is None else jobs,
-            progress=progress,
-        )
+    try:
+        with Waiting() as progress:
+            claims = run(
+                EXPERIMENTS if what is What.all else [what.value],
+                out,
+                runs=runs,
+                seed=seed,
+                instance=instance,
+                data=data,
+                min_ratings=min_ratings,
+                jobs=default_jobs() if jobs is None else jobs,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        say(f"what is finished is kept in {out}; the same command goes on from there.")
+        raise
     report = out / "report.html"
     if format is Format.json:
         print_json({"report": str(report), "claims": [asdict(claim) for claim in claims]})

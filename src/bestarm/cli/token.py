@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from bestarm.cli.output import Format, make_table, print_json, print_table
+from bestarm.cli.output import Format, make_table, print_json, print_table, say
 from bestarm.client.connection import Connection, resolve
 from bestarm.errors import UserError
 
@@ -32,7 +32,10 @@ def create(
     token: Token = None,
     output: Output = Format.table,
 ) -> None:
-    """Create a token; it is shown once and kept nowhere."""
+    """Create a token; it is shown once and kept nowhere.
+
+    The token is all that goes to standard output, so `> lab-a.token` or `$(…)` take it as it is.
+    """
     if (agent is not None) + viewer + admin != 1:
         raise UserError("who is the token for? Give one of --agent NAME, --viewer or --admin.")
     settings = resolve(url, token, study)
@@ -49,11 +52,8 @@ def create(
     who = f"agent {made['agent']}" if made["agent"] else f"the {made['role']}"
     where = "all studies" if made["study"] is None else f"study {made['study']}"
     until = "until it is revoked" if made["expires_at"] is None else f"until {made['expires_at']}"
-    print_table(
-        made["token"],
-        "",
-        f"For {who} of {where}, valid {until}; its id is {made['id']}. It is not shown again.",
-    )
+    say(f"a token for {who} of {where}, valid {until}; its id is {made['id']}. It is not shown again.")
+    print(made["token"])
 
 
 @app.command("list")
