@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_server import open_lab
 from real_server import RealServer
 
 from bestarm import Problem
@@ -81,7 +82,7 @@ def test_tables_for_people(shell: Shell) -> None:
     assert shell("leave")[1] == "What there was is sent.\n"
     assert shell("leave")[1] == "There was nothing to send.\n"
     assert shell("sync")[1] == "The plan has 8 trials: 0 told, 0 open, 8 to be handed out.\n"
-    assert "All sites: 1 samples in 1 upload; A leads" in shell("status")[1]
+    assert "All sites, 1 upload: A leads after 1 sample, with " in shell("status")[1]
 
 
 def test_tell_takes_negative_rewards_and_says_what_it_refuses(shell: Shell, server: RealServer) -> None:
@@ -190,3 +191,41 @@ def test_settings_that_are_missing_or_wrong(shell: Shell, monkeypatch: pytest.Mo
     code, _, err = shell("ask", "--token", "token-of-lab-b", "--journal", "b.db", "--study", "solvents")
     assert code == 2
     assert "belongs to study 'ligands', not 'solvents'" in err
+
+
+def test_no_trial_is_handed_out_once_the_study_is_finished(
+    shell: Shell, server: RealServer, tmp_path: Path
+) -> None:
+    assert len(read(shell, "ask", "-n", "2")) == 2
+    other = open_lab(tmp_path / "lab-b.db", server, "lab-b")
+    while not other.finished:
+        for trial in other.ask(8):
+            other.tell(trial, {"A": 0.9, "B": -0.5, "C": -0.9}[trial.arm])
+    told = shell("status")[1]
+    assert "The plan has 12 trials: 0 told, 2 open, 10 to be handed out." in told
+    assert "A is the answer, after " in told
+    assert "Nothing more has to be measured" in told
+    code, out, err = shell("ask", "-n", "2")
+    assert (code, out) == (0, "")
+    assert err.startswith("bestarm: The study is finished: A is best")
+    assert "Nothing more" not in shell("status")[1]  # now the site knows by itself
+
+
+def test_the_plan_lasts_without_a_server_and_with_a_revoked_token(shell: Shell, server: RealServer) -> None:
+    read(shell, "ask")
+    code, out, err = shell("ask", "--token", "token-of-nobody")
+    assert (code, out.split()[-2:]) == (0, ["2", "A"])
+    assert "this token is unknown, expired or revoked" in err
+    server.online = False
+    code, out, err = shell("ask")
+    assert (code, err, out.split()[-2:]) == (0, "", ["3", "A"])
+
+
+def test_a_worksheet_says_when_it_is_short_or_empty_and_tell_when_the_plan_is_sent(shell: Shell) -> None:
+    err = shell("ask", "-n", "24", "--worksheet", "plate.csv")[2]
+    assert err.startswith("bestarm: 12 trials in plate.csv, all that the plan still has; fill in the rewards")
+    assert shell("tell", "--worksheet", "plate.csv")[1].startswith("plate.csv has no rewards yet. The plan has")
+    header, *lines = Path("plate.csv").read_text().splitlines()
+    Path("plate.csv").write_text("\n".join([header, *(line.replace(",,", ",0.5,", 1) for line in lines)]))
+    told = shell("tell", "--worksheet", "plate.csv")[1]
+    assert told.startswith("12 rewards told. That filled the plan, and it is sent. The next one has ")

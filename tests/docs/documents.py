@@ -3,13 +3,14 @@
 - `python` runs; all of a page share one namespace, and see the exported BESTARM_ variables. A block
   of `>>>` lines runs as a doctest.
 - `sh` runs in bash, which stops at the first failure; exported variables last to the end of the page.
-  `pip` and `make` do nothing there. `bestarm serve` runs beside the rest, on a free port that takes the place
-  of 8000 in every block of the page.
+  `pip` and `make` do nothing there. A line with `bestarm serve`, `dask scheduler` or `dask worker` runs beside
+  the rest. Free ports take the place of those that the page names, and a PostgreSQL of the reader's own that
+  of /var/run/postgresql.
 - a block with `title="FILE"` is written to that file, and does nothing else.
-- `notest` after `python` or `sh` marks a fragment; it must still compile, and its commands and options exist.
 - `text` is output, or something else to look at.
 
-The blocks of a page run in their order, in one folder, where `problem.toml` and `ligands.toml` lie already.
+The blocks of a page run in their order, in one folder, where `problem.toml` and `ligands.toml` lie already. A
+block in a comment is not shown, and runs like the others: it sets the scene.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ import shlex
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+from postgres import SUPERUSER, find_programs, postgres
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -41,6 +45,8 @@ arm = [{ name = "PPh3", mean = 0.6 }, { name = "XPhos", mean = 0.9 }, { name = "
 """
 PRELUDE = "pip() { :; }\nmake() { :; }\n"
 SHELL = ("sh", "bash", "console", "shell")
+POSTGRESQL = "/var/run/postgresql"
+BESIDE = ("bestarm serve", "dask scheduler", "dask worker")
 
 
 def documents() -> list[Path]:
@@ -60,10 +66,6 @@ class Block:
     @property
     def language(self) -> str:
         return self.info.split()[0] if self.info.split() else ""
-
-    @property
-    def fragment(self) -> bool:
-        return "notest" in self.info.split()
 
     @property
     def file(self) -> str | None:
@@ -102,7 +104,8 @@ class Reader:
     folder: Path
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
     environment: dict[str, str] = field(default_factory=dict)
-    port: int = 0
+    ports: dict[str, str] = field(default_factory=dict)
+    sockets: str = ""  # the folder of a PostgreSQL server's socket
     left_behind: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
@@ -110,13 +113,13 @@ class Reader:
         self.environment = kept | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
         for name in ("problem.toml", "ligands.toml"):
             (self.folder / name).write_text(LIGANDS)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
 
     def follow(self, block: Block) -> None:
         """Do what a block says."""
-        text = re.sub(r"\b(127\.0\.0\.1|localhost):8000\b", rf"\1:{self.port}", block.text)
+        here = re.compile(r"\b(?P<host>127\.0\.0\.1|localhost):(?P<port>\d+)\b")
+        text = here.sub(lambda found: f"{found['host']}:{self.port(found['port'])}", block.text)
+        if POSTGRESQL in text:
+            text = text.replace(POSTGRESQL, self.start_postgresql())
         if block.file is not None:
             path = self.folder / block.file
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +132,7 @@ class Reader:
                 exec(compile("\n" * block.line + text, str(block.page), "exec"), self.names)
         elif block.language in SHELL:
             for part in parts(text):
-                self.serve(part) if part.startswith("bestarm serve") else self.run_shell(part, block)
+                self.run_beside(part) if part.startswith(BESIDE) else self.run_shell(part, block)
 
     def run_doctest(self, text: str, block: Block) -> None:
         """Lines of a Python session, with what they print."""
@@ -156,43 +159,80 @@ class Reader:
         pairs = [pair.partition("=") for pair in kept.read_text().split("\0") if pair]
         self.environment = {key: value for key, _, value in pairs}
 
-    def serve(self, line: str) -> None:
-        """A server for the rest of the page."""
-        words = [*shlex.split(line, comments=True)[1:], "--port", str(self.port)]
-        errors = self.left_behind.enter_context((self.folder / "serve.log").open("ab"))
+    def port(self, named: str) -> str:
+        """The free port that takes the place of one that the page names."""
+        if named not in self.ports:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.ports[named] = str(free.getsockname()[1])
+        return self.ports[named]
+
+    def start_postgresql(self) -> str:
+        """A server whose programs and socket the shell finds; the folder of the socket."""
+        if not self.sockets:
+            self.sockets = str(self.left_behind.enter_context(postgres(durable=False)).folder)
+            self.environment |= {
+                "PGHOST": self.sockets,
+                "PGUSER": SUPERUSER,
+                "PATH": f"{find_programs()}{os.pathsep}{self.environment['PATH']}",
+            }
+        return self.sockets
+
+    def run_beside(self, line: str) -> None:
+        """A server, for the rest of the page; and what it says until it is there."""
+        words = shlex.split(line, comments=True)
+        if words[0] == "dask":
+            module = f"distributed.cli.dask_{words[1]}"
+            address = ["--port", self.port("8786")] if words[1] == "scheduler" else ["--no-nanny"]
+            command = [
+                sys.executable,
+                "-m",
+                module,
+                *words[2:],
+                *address,
+                "--host",
+                "127.0.0.1",
+                "--no-dashboard",
+            ]
+        else:
+            asked = words.index("--port") + 1 if "--port" in words else 0
+            named = words[asked] if asked else "8000"
+            command = [str(BIN / "bestarm"), *words[1:], "--port", self.port(named)]  # the last one counts
+        log = self.left_behind.enter_context((self.folder / "beside.log").open("ab+"))
         process = subprocess.Popen(
-            [str(BIN / "bestarm"), *words],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
+            command, cwd=self.folder, env=self.environment, stdout=log, stderr=subprocess.STDOUT
         )
         self.left_behind.callback(end, process)
-        assert process.stdout is not None
-        said = iter(process.stdout.readline, "")
-        for sentence in said:
-            if sentence.startswith("admin token: "):
-                self.environment["BESTARM_TOKEN"] = sentence.split()[-1]
-            if sentence.startswith("listening on "):
-                self.environment.setdefault("BESTARM_URL", sentence.split()[-1])
-                return
-        raise AssertionError(f"{line}: {(self.folder / 'serve.log').read_text()}")
+        begun = log.tell()
+        self.wait(process, re.compile(rb"listening on (\S+)|Scheduler at|Registered to"), begun)
+
+    def wait(self, process: subprocess.Popen[bytes], ready: re.Pattern[bytes], begun: int) -> None:
+        """Until a server says that it is there; the first one's token and address are remembered."""
+        deadline = time.monotonic() + 60
+        while True:
+            said = (self.folder / "beside.log").read_bytes()[begun:]
+            if found := ready.search(said):
+                break
+            assert process.poll() is None, said.decode()
+            assert time.monotonic() < deadline, said.decode()
+            time.sleep(0.05)
+        if token := re.search(rb"admin token: (\S+)", said):
+            self.environment.setdefault("BESTARM_TOKEN", token[1].decode())
+        if found[1]:
+            self.environment.setdefault("BESTARM_URL", found[1].decode())
 
 
-def end(process: subprocess.Popen[str]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     """Stop a server in good order."""
     process.terminate()
     assert process.wait(timeout=20) == 0
-    assert process.stdout is not None
-    process.stdout.close()
 
 
 def parts(text: str) -> Iterator[str]:
-    """A shell block, with each `bestarm serve` on its own."""
+    """A shell block, with each line that runs beside the rest on its own."""
     lines: list[str] = []
     for line in text.splitlines():
-        if line.startswith("bestarm serve"):
+        if line.startswith(BESIDE):
             yield "\n".join(lines)
             yield line
             lines = []

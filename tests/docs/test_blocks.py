@@ -16,10 +16,7 @@ BLOCKS = [block for page in documents() for block in blocks(page)]
 PYTHON = [block for block in BLOCKS if block.language == "python"]
 IN_SHELL = [block for block in BLOCKS if block.language in SHELL]
 COMMANDS = [(block, words) for block in IN_SHELL for words in block.commands]
-PAGES = sorted(
-    {block.page for block in PYTHON if not block.fragment}
-    | {block.page for block in IN_SHELL if block.commands and not block.fragment}
-)
+PAGES = sorted({block.page for block in PYTHON + IN_SHELL})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -28,9 +25,7 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytes
     reader = Reader(tmp_path)
     with reader.left_behind:
         for block in blocks(page):
-            runs = block.language == "python" or block.commands or block.file is not None
-            if runs and not block.fragment:
-                reader.follow(block)
+            reader.follow(block)
 
 
 @pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.where)
@@ -64,8 +59,3 @@ def test_every_block_says_what_it_is() -> None:
     """A call of bestarm in a block without a language would not be run."""
     silent = [block.where for block in BLOCKS if block.language == "" and block.commands]
     assert silent == []
-
-
-def test_fragments_are_rare() -> None:
-    python = [block.where for block in PYTHON if block.fragment]
-    assert len(python) <= 4, python

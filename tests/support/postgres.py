@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psycopg
 
-SUPERUSER = "bestarm"
+SUPERUSER = "tester"
 FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql*/bin")
 
 

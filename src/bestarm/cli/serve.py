@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bestarm.cli.output import say
+from bestarm.cli.output import errors, say
 from bestarm.errors import UserError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -80,7 +80,7 @@ def serve(
             create_app(opened, limits),
             address,
             port,
-            listening=lambda url: print(f"listening on {url}", flush=True),
+            listening=lambda url: announce(url, admin_token_file),
             certificate=ssl_certfile,
             key=ssl_keyfile,
             proxies=forwarded_allow_ips,
@@ -88,3 +88,11 @@ def serve(
         )
     finally:
         opened.close()
+
+
+def announce(url: str, admin_token_file: Path | None) -> None:
+    """Where the server is; and, to somebody who watches it start, what to do with that."""
+    print(f"listening on {url}", flush=True)
+    if errors.is_terminal:
+        token = "the administrator's token" + (f", in {admin_token_file}" if admin_token_file else "")
+        say(f"the dashboard is there too, in a browser; it asks for {token}. Ctrl-C stops the server.")

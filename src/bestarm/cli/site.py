@@ -11,15 +11,17 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table, say
+from bestarm.cli.output import Format, count, make_table, print_json, print_table, say
 from bestarm.client import worksheet
 from bestarm.client.connection import resolve
+from bestarm.client.journal import JournalError
 from bestarm.client.remote import JOURNAL, Lab, connect
-from bestarm.errors import ServiceError, UserError
-from bestarm.protocol.messages import Trial
+from bestarm.errors import Refused, ServiceError, UserError
+from bestarm.protocol.messages import Trial, verdict_from_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
+HURRY = 3.0  # seconds that `ask` gives a server to say that the study is finished
 Wait = Annotated[float, typer.Option(min=0.0, help="Seconds to keep trying while the server is away.")]
 OPTIONS: dict[str, Any] = {
     "url": Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")],
@@ -75,14 +77,18 @@ def ask(
 ) -> None:
     """Which experiments to do next. Every call hands out other trials, and none is ever handed out twice.
 
-    As long as the site's plan lasts this needs no server.
+    As long as the site's plan lasts this needs no server; one that answers may say that the study is finished.
     """
     if sheet is not None:
         worksheet.check_new(sheet)
+    if not again:
+        look_for_the_end(lab)
     trials = lab.open if again else lab.ask(n, wait)
     if sheet is not None and trials:
         worksheet.write(sheet, trials, lab.problem)
-        say(f"{count(len(trials), 'trial')} in {sheet}; fill in the rewards, then tell --worksheet {sheet}.")
+        fewer = "" if again or len(trials) == n else ", all that the plan still has"
+        written = f"{count(len(trials), 'trial')} in {sheet}{fewer}"
+        say(f"{written}; fill in the rewards, then bestarm tell --worksheet {sheet}.")
     if output is Format.json:
         print_json([{"trial": trial.number, "arm": trial.arm} for trial in trials])
     elif trials and sheet is None:
@@ -113,7 +119,7 @@ def tell(
     """
     if (sheet is None) == (trial is None) or (trial is None) != (reward is None):
         raise UserError("tell takes a trial and its reward, or --worksheet with a file.")
-    known, refused = [], []
+    known, refused, uploads = [], [], lab.agent.sequence
     if trial is not None and reward is not None:
         if not trial.isdecimal():
             raise UserError(f"trial is {trial!r}; it must be the whole number that was handed out.")
@@ -130,7 +136,8 @@ def tell(
         print_json({"told": told, "known": before, "refused": refused, "site": lab.status()})
     else:
         passed = f" ({before} known already)" if before else ""
-        print_table(f"{count(told, 'reward')} told{passed}. {outlook(lab)}")
+        did = f"{count(told, 'reward')} told{passed}." if known or refused else f"{sheet} has no rewards yet."
+        print_table(f"{did} {outlook(lab, uploads)}")
     for line in refused:
         say(f"{sheet}, line {line['line']}: {line['error']}")
     if refused:
@@ -192,11 +199,25 @@ def status(lab: Lab, output: Output = Format.table) -> None:
     if site["open"]:
         print_table(trial_table([(row["trial"], row["arm"]) for row in site["open"]], "Open trials"))
     if study is not None and not lab.finished:
-        verdict = study["verdict"]
-        print_table(
-            f"All sites: {number(study['samples'])} samples in {count(study['uploads'], 'upload')}; "
-            f"{verdict['leader']} leads, evidence {percent(min(verdict['evidence'], 1.0))}."
-        )
+        verdict = verdict_from_json(study["verdict"])
+        print_table(f"All sites, {count(study['uploads'], 'upload')}: {verdict}")
+        if verdict.stopped:
+            print_table("Nothing more has to be measured; `bestarm sync` tells this site's journal.")
+
+
+def look_for_the_end(lab: Lab) -> None:
+    """No trial is worth doing once the study is finished; a server that is away is not waited for."""
+    if lab.finished:
+        return
+    try:
+        with lab.connection.in_a_hurry(HURRY):
+            lab.sync()
+    except Refused as error:
+        say(str(error))
+    except JournalError:
+        raise
+    except ServiceError:
+        pass
 
 
 def trial_table(trials: Sequence[tuple[int, str]], title: str | None = None) -> Table:
@@ -216,8 +237,8 @@ def report(lab: Lab, output: Format, sentence: str) -> None:
         print_table(sentence)
 
 
-def outlook(lab: Lab) -> str:
-    """What comes next at this site, in a sentence or two."""
+def outlook(lab: Lab, uploads: int | None = None) -> str:
+    """What comes next at this site, in a sentence or two; `uploads` is how many there were before."""
     site = lab.status()
     if lab.verdict is not None:
         end = f"The study is finished: {lab.verdict.arm} is best, after {lab.verdict.samples:,} samples."
@@ -225,7 +246,9 @@ def outlook(lab: Lab) -> str:
         return end + (late if site["told"] else "")
     if site["unsent"]:
         return f"An upload is kept until it can be sent: {lab.waiting_for or '`bestarm sync` sends it.'}"
+    sent = uploads is not None and site["uploads"] > uploads
     return (
-        f"The plan has {count(site['plan'], 'trial')}: {site['told']} told, {len(site['open'])} open, "
+        f"{'That filled the plan, and it is sent. The next one' if sent else 'The plan'} has "
+        f"{count(site['plan'], 'trial')}: {site['told']} told, {len(site['open'])} open, "
         f"{site['to_hand_out']} to be handed out."
     )

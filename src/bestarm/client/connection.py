@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -100,6 +101,7 @@ class Connection:
             headers={"Authorization": f"Bearer {token}"},
             timeout=timeout,
             transport=transport,
+            verify=httpx.create_ssl_context() if parts.scheme == "https" else True,  # SSL_CERT_FILE counts
             trust_env=parts.hostname not in LOOPBACK,  # a proxy does not know this machine's own ports
         )
 
@@ -140,6 +142,15 @@ class Connection:
         if answer.status_code >= 500 or answer.status_code == 429:
             raise ServiceError(f"the server at {self.url} could not do it: {sentence}")
         raise Refused(sentence, code, answer.status_code)
+
+    @contextmanager
+    def in_a_hurry(self, seconds: float) -> Iterator[None]:
+        """Calls that are given up after a few seconds: for what would be good to know, but is not needed."""
+        usual, self.http.timeout = self.http.timeout, httpx.Timeout(seconds)
+        try:
+            yield
+        finally:
+            self.http.timeout = usual
 
     def close(self) -> None:
         self.http.close()

@@ -50,15 +50,27 @@ class Verdict:
         """The arm that is the answer, once there is one."""
         return self.leader if self.stopped else None
 
-    def _repr_html_(self) -> str:
-        known = f"after {self.samples:,} samples"
+    def __str__(self) -> str:
+        """What it says, in a sentence.
+
+        >>> print(Verdict(True, "A", "B", -0.1, 1.2, 1234))
+        A is the answer, after 1,234 samples.
+        """
+        known = f"after {self.samples:,} sample" + "s" * (self.samples != 1)
         if self.stopped:
-            return f"<p><b>{escape(self.leader)}</b> is the answer, {known}.</p>"
-        rival = f"{escape(self.challenger)} could still be better"
+            return f"{self.leader} is the answer, {known}."
+        rival = f"{self.challenger} could still be better"
         if math.isfinite(self.breaking_index):
             rival += f" by up to {self.breaking_index:.3g}"
-        words = f"<p><b>{escape(self.leader)}</b> leads {known}; {rival}.</p>"
-        return words + meter(self.evidence, f"{self.evidence:.0%} of the evidence")
+        return f"{self.leader} leads {known}, with {self.progress}; {rival}."
+
+    @property
+    def progress(self) -> str:
+        """How much of the evidence that is needed there is."""
+        return f"{min(self.evidence, 1.0):.0%} of the evidence"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>" + meter(self.evidence, self.progress)
 
 
 @dataclass(frozen=True, slots=True)
