@@ -385,7 +385,8 @@ def test_a_notebook_shows_the_study_with_a_picture(tmp_path: Path) -> None:
     server = RealServer()
     lab = open_lab(tmp_path / "lab.db", server)
     start = lab.study()._repr_html_()
-    assert "<circle" not in start  # nothing to draw yet
+    assert "Nothing was measured yet." in start
+    assert "<circle" not in start
     for _ in range(3):
         fill_plan(lab)
     study = lab.study()
@@ -406,5 +407,5 @@ def test_a_notebook_shows_a_verdict_and_no_markup_from_names() -> None:
     page = verdict._repr_html_()
     assert "&lt;i&gt; leads after 10 samples, with " in page
     assert "B could still be better by up to " in page
-    assert f'aria-label="{verdict.evidence:.0%} of the evidence"' in page
+    assert f'aria-label="{int(100 * verdict.evidence)} % of the evidence"' in page
     assert "<i>" not in page

@@ -56,6 +56,8 @@ class Verdict:
         >>> print(Verdict(True, "A", "B", -0.1, 1.2, 1234))
         A is the answer, after 1,234 samples.
         """
+        if self.samples == 0:
+            return "Nothing was measured yet."
         known = f"after {self.samples:,} sample" + "s" * (self.samples != 1)
         if self.stopped:
             return f"{self.leader} is the answer, {known}."
@@ -66,8 +68,8 @@ class Verdict:
 
     @property
     def progress(self) -> str:
-        """How much of the evidence that is needed there is."""
-        return f"{min(self.evidence, 1.0):.0%} of the evidence"
+        """How much there is of the evidence that is needed; 100 % only when there is all of it."""
+        return f"{int(100 * min(self.evidence, 1.0))} % of the evidence"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(str(self))}</p>" + meter(self.evidence, self.progress)
