@@ -19,10 +19,11 @@ from bestarm.core.breaking import Reading
 from bestarm.core.estimate import View
 from bestarm.methods import Kind, Parameter
 from bestarm.methods import method as build
-from bestarm.simulation import events, pulls
 from bestarm.simulation.api import prepare, simulate
 from bestarm.simulation.compile import twin
+from bestarm.simulation.engine import loop_of
 from bestarm.simulation.environment import Environment, draw_sum, environment
+from bestarm.simulation.rebind import rebind
 
 PLAIN = Problem.quick([0.9, 0.6, 0.5], sigma=0.3, delta=0.1)
 FEATURES = [[0.9, 0.0], [0.0, 0.9], [0.6, 0.6]]
@@ -81,27 +82,12 @@ def test_compiled_and_plain_loops_make_the_same_runs(name: str) -> None:
     """numba's Generator draws the same numbers as numpy's, and the code is the same: so are the runs."""
     method = method_of(name)
     compiled = prepare(method, seed=5)
-    rules = method.rules
+    loop = loop_of(method, rebind)
     for number in range(12):
         outcome = compiled.run(number)
         random = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(number,)))
-        world, limit, trace = compiled.environment, compiled.max_samples, np.zeros((0, 4))
-        if method.kind is Kind.FEDERATED:
-            clocks = events.Clocks(np.array(compiled.schedule.rates), *compiled.schedule.windows())
-            plain, *_ = events.run_events(
-                rules.estimate, rules.foresee, rules.renew, rules.confidence, rules.choose, rules.trigger,
-                rules.make, method.plan_width, method.setting, world, clocks, limit, random, trace,
-            )  # fmt: skip
-        elif method.kind is Kind.ALONE:
-            plain, *_ = pulls.run_alone(
-                rules.estimate, rules.absorb, rules.confidence, rules.choose,
-                method.setting, world, limit, random, trace,
-            )  # fmt: skip
-        else:
-            plain, *_ = pulls.run_lockstep(
-                rules.estimate, rules.absorb, rules.confidence, rules.choose,
-                method.period, False, method.setting, world, limit, random, trace,
-            )  # fmt: skip
+        limit, trace = compiled.max_samples, np.zeros((0, 4))
+        plain, *_ = loop(*compiled._arguments, limit, random, trace)
         assert outcome._replace(breaking_index=0.0) == plain._replace(breaking_index=0.0)
         assert outcome.breaking_index == pytest.approx(plain.breaking_index, rel=1e-9, abs=1e-12)
 

@@ -30,9 +30,10 @@ from bestarm.methods import Parameter
 from bestarm.methods import method as build
 from bestarm.simulation import events
 from bestarm.simulation.api import prepare, run_many
-from bestarm.simulation.engine import Engine
+from bestarm.simulation.engine import Engine, loop_of
 from bestarm.simulation.environment import Environment
 from bestarm.simulation.outcome import Outcome
+from bestarm.simulation.rebind import rebind
 
 Sample = NDArray[np.int64]
 ROUNDS, EVENTS, LEVEL = 5_000, 10_000, 0.01
@@ -205,16 +206,14 @@ def by_plain_events(case: Case, mistake: str, runs: int = 2_000) -> dict[str, Sa
     """The events engine as plain Python, with a mistaken source of randomness."""
     engine = engine_of(case, "events", 3)
     method, schedule = engine.method, engine.schedule
-    rules = method.rules
+    loop = loop_of(method, rebind)
     clocks = events.Clocks(np.array(schedule.rates), *schedule.windows())
     outcomes = []
     for number in range(runs):
         random: Any = Mistaken(np.random.default_rng([3, number]), mistake)
-        outcome, *_ = events.run_events(
-            rules.estimate, rules.foresee, rules.renew, rules.confidence, rules.choose, rules.trigger,
-            rules.make, method.plan_width, method.setting, engine.environment, clocks, 10**9, random,
-            np.zeros((0, 4)),
-        )  # fmt: skip
+        outcome, *_ = loop(
+            method.plan_width, method.setting, engine.environment, clocks, 10**9, random, np.zeros((0, 4))
+        )
         outcomes.append(outcome)
     return columns(outcomes)
 

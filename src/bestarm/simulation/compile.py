@@ -11,16 +11,13 @@ import dis
 import hashlib
 import os
 import types
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numba
 
 import bestarm
-
-Function = Callable[..., Any]
+from bestarm.simulation.rebind import Function, rebind
 
 
 def source_hash() -> str:
@@ -65,22 +62,18 @@ def _bind(function: Function, rules: tuple[tuple[str, Function], ...]) -> Functi
 
 def _compile(function: Function, name: str, replacements: dict[str, Function]) -> Function:
     use_cache()
-    scope = dict(function.__globals__)
-    for used in _globals_of(function.__code__):
-        value = scope.get(used)
+    twins = dict(replacements)
+    for used in _globals_of(function.__code__) - replacements.keys():
+        value = function.__globals__.get(used)
         if isinstance(value, types.FunctionType) and value.__module__.startswith("bestarm."):
-            scope[used] = replacements.get(used) or twin(value)
-    clone = types.FunctionType(function.__code__, scope, name, function.__defaults__)
-    clone.__qualname__ = name
-    clone.__module__ = function.__module__
+            twins[used] = twin(value)
+    clone = rebind(function, twins, name)
     # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process.
     own = all(rule.__module__.startswith("bestarm.") for rule in (function, *replacements.values()))
     # A function that is handed from one compiled function to the next leaves an address in the code, which
     # can't be cached, unless the receiver is inlined and the address vanishes. With the call, the counting of
-    # references to its arguments vanishes too, a third of the time of an upload. Functions with matrix products
-    # are called: inlined in several places they take twice as long to compile, for little.
-    inlined = not any(step.argrepr == "@" for step in dis.get_instructions(function.__code__))
-    compiled: Function = numba.njit(cache=own, nogil=True, forceinline=inlined)(clone)
+    # references to its arguments vanishes too, a third of the time of an upload.
+    compiled: Function = numba.njit(cache=own, nogil=True, forceinline=True)(clone)
     return compiled
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from bestarm.simulation import events, pulls
 from bestarm.simulation.environment import Environment
 from bestarm.simulation.interrupts import held_interrupts
 from bestarm.simulation.outcome import Outcome
+from bestarm.simulation.rebind import rebind
 from bestarm.simulation.rounds import run_rounds
 from bestarm.simulation.schedule import Schedule
 
@@ -24,6 +25,16 @@ ENGINES = ("events", "rounds")
 UNBOUNDED = {"events": 10**12, "pulls": 10**9, "rounds": 10**7}  # max_samples by what a sample costs
 
 Loop = Callable[..., tuple[Outcome, int, int, int]]
+LOOPS: dict[Kind, Loop] = {
+    Kind.FEDERATED: events.run,
+    Kind.ALONE: pulls.alone,
+    Kind.SYNCHRONOUS: pulls.lockstep,
+}
+
+
+def loop_of(method: Method, bind: Callable[..., Loop]) -> Loop:
+    """A method's loop with its rules, bound by `rebind` as they stand or by `compile.bind` compiled."""
+    return bind(LOOPS[method.kind], {f"_{name}": rule for name, rule in method.rules._asdict().items()})
 
 
 @dataclass(frozen=True)
@@ -80,22 +91,15 @@ class Engine:
 
     @cached_property
     def _loop(self) -> Loop:
-        rules, kind = self.method.rules, self.method.kind
         if self.engine == "rounds":
-            plain = pulls.run_alone if kind is Kind.ALONE else pulls.run_lockstep
-            return partial(plain, rules.estimate, rules.absorb, rules.confidence, rules.choose)
+            return loop_of(self.method, rebind)
         try:
             from bestarm.simulation.compile import bind
         except ImportError:
             raise UserError(
                 'the events engine needs numba: pip install "bestarm[simulate]", or take --engine rounds.'
             ) from None
-        loops: dict[Kind, Loop] = {
-            Kind.FEDERATED: events.run,
-            Kind.ALONE: pulls.alone,
-            Kind.SYNCHRONOUS: pulls.lockstep,
-        }
-        return bind(loops[kind], {f"_{name}": rule for name, rule in rules._asdict().items()})
+        return loop_of(self.method, bind)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is compiled stays in its process; another one loads it from the cache.

@@ -64,6 +64,14 @@ def environment(
     return Environment(REWARDS.index(kind), means, problem.sigma, low, high, values, starts)
 
 
+def first_pulls(environment: Environment, arms: int, random: np.random.Generator) -> tuple[Counts, Floats]:
+    """Pulls and reward sums after one pull of every arm."""
+    sums = np.empty(arms)
+    for arm in range(arms):
+        sums[arm] = draw_sum(environment, arm, 1, random)
+    return np.ones(arms, np.int64), sums
+
+
 def draw_sum(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
     """The sum of the rewards of some pulls of an arm, with the exact distribution of drawing them one by one.
 

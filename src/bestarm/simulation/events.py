@@ -20,10 +20,10 @@ from bestarm.core import confidence, estimate, sampling, trigger
 from bestarm.core.plan import Choose, Confidence, Estimate, Foresee, Make, Renew, Trigger, one_arm
 from bestarm.core.setting import Setting
 from bestarm.core.tally import Counts, Floats
-from bestarm.simulation.environment import Environment, draw_sum
-from bestarm.simulation.outcome import Outcome
+from bestarm.simulation.environment import Environment, draw_sum, first_pulls
+from bestarm.simulation.outcome import Outcome, note
 
-# The rules that `run` uses; `simulation.compile.bind` puts a method's own in their place.
+# The rules that `run` uses; `rebind` puts a method's own in their place.
 _estimate: Estimate = estimate.separate
 _foresee: Foresee = estimate.foresee_nothing
 _renew: Renew = estimate.renew_means
@@ -42,14 +42,7 @@ class Clocks(NamedTuple):
     until: Floats
 
 
-def run_events(
-    estimate: Estimate,
-    foresee: Foresee,
-    renew: Renew,
-    confidence: Confidence,
-    choose: Choose,
-    trigger: Trigger,
-    make: Make,
+def run(
     width: int,
     setting: Setting,
     environment: Environment,
@@ -58,23 +51,20 @@ def run_events(
     random: np.random.Generator,
     trace: Floats,
 ) -> tuple[Outcome, int, int, int]:
-    """One run. The rules come as functions; `trace` takes a row for each upload until it is full.
+    """One run. `trace` takes a row for each upload until it is full.
 
     Returns the outcome and, where the run needs the linear programme of a pair that is not solved yet, that
     pair (else −1, −1), and the number of rows traced. An agent is its plan and its clock, not a copy of the
     tally.
     """
     agents = clocks.rates.shape[0]
-    pulls = np.ones(setting.arms, np.int64)
-    sums = np.empty(setting.arms)
-    for arm in range(setting.arms):
-        sums[arm] = draw_sum(environment, arm, 1, random)
-    view = estimate(pulls, sums, setting)
-    reading = confidence(pulls, view, setting)
+    pulls, sums = first_pulls(environment, setting.arms, random)
+    view = _estimate(pulls, sums, setting)
+    reading = _confidence(pulls, view, setting)
     unknown = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
     planned_arms = np.empty((agents, width), np.int64)
     planned_counts = np.empty((agents, width), np.int64)
-    made = make(pulls, view, reading, setting, foresee, choose, trigger, planned_arms[0], planned_counts[0])
+    made = _make(pulls, view, reading, setting, _foresee, _choose, _trigger, planned_arms[0], planned_counts[0])
     if made == 0:
         return unknown, reading.leader, reading.challenger, 0
     entries = np.full(agents, made, np.int64)
@@ -106,18 +96,13 @@ def run_events(
                 switches += 1
             last[uploader] = arm
         uploads += 1
-        view = renew(view, arms[: entries[uploader]], pulls, sums, setting)
-        reading = confidence(pulls, view, setting)
-        if traced < trace.shape[0]:
-            trace[traced, 0] = samples
-            trace[traced, 1] = now
-            trace[traced, 2] = reading.breaking_index
-            trace[traced, 3] = reading.evidence
-            traced += 1
+        view = _renew(view, arms[: entries[uploader]], pulls, sums, setting)
+        reading = _confidence(pulls, view, setting)
+        traced = note(trace, traced, samples, now, reading)
         stopped = reading.breaking_index <= setting.epsilon
         if stopped or samples >= max_samples:
             break
-        made = make(pulls, view, reading, setting, foresee, choose, trigger, arms, counts)
+        made = _make(pulls, view, reading, setting, _foresee, _choose, _trigger, arms, counts)
         if made == 0:
             return unknown, reading.leader, reading.challenger, 0
         entries[uploader] = made
@@ -158,34 +143,6 @@ def run_events(
         uploads,
     )
     return outcome, -1, -1, traced
-
-
-def run(
-    width: int,
-    setting: Setting,
-    environment: Environment,
-    clocks: Clocks,
-    max_samples: int,
-    random: np.random.Generator,
-    trace: Floats,
-) -> tuple[Outcome, int, int, int]:
-    """`run_events` with the rules of one method: what is compiled and cached."""
-    return run_events(
-        _estimate,
-        _foresee,
-        _renew,
-        _confidence,
-        _choose,
-        _trigger,
-        _make,
-        width,
-        setting,
-        environment,
-        clocks,
-        max_samples,
-        random,
-        trace,
-    )
 
 
 def wall_time(clocks: Clocks, agent: int, clock: float) -> float:

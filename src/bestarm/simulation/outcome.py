@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from bestarm.core.breaking import Reading
+from bestarm.core.tally import Floats
+
 
 class Outcome(NamedTuple):
     """Counted as the paper counts.
@@ -21,3 +24,14 @@ class Outcome(NamedTuple):
     unsent: int
     breaking_index: float
     uploads: int
+
+
+def note(trace: Floats, row: int, samples: int, time: float, reading: Reading) -> int:
+    """Write a row into a trace, as long as it has one; the number of rows written."""
+    if row >= trace.shape[0]:
+        return row
+    trace[row, 0] = samples
+    trace[row, 1] = time
+    trace[row, 2] = reading.breaking_index
+    trace[row, 3] = reading.evidence
+    return row + 1

@@ -13,39 +13,32 @@ from bestarm.core.estimate import View
 from bestarm.core.plan import Absorb, Choose, Confidence, Estimate
 from bestarm.core.setting import Setting
 from bestarm.core.tally import Floats
-from bestarm.simulation.environment import Environment, draw_sum
-from bestarm.simulation.outcome import Outcome
+from bestarm.simulation.environment import Environment, draw_sum, first_pulls
+from bestarm.simulation.outcome import Outcome, note
 
 REBUILD = 1024  # pulls after which the view is made anew from the whole numbers, so that it can't drift
 
-# The rules that `alone` and `lockstep` use; `simulation.compile.bind` puts a method's own in their place.
+# The rules that `alone` and `lockstep` use; `rebind` puts a method's own in their place.
 _estimate: Estimate = estimate.separate
 _absorb: Absorb = estimate.absorb_mean
 _confidence: Confidence = confidence.ugapec
 _choose: Choose = sampling.balance
 
 
-def run_alone(
-    estimate: Estimate,
-    absorb: Absorb,
-    confidence: Confidence,
-    choose: Choose,
+def alone(
     setting: Setting,
     environment: Environment,
     max_samples: int,
     random: np.random.Generator,
     trace: Floats,
 ) -> tuple[Outcome, int, int, int]:
-    """One agent that is its own server. Returns what `events.run_events` returns."""
-    pulls = np.ones(setting.arms, np.int64)
-    sums = np.empty(setting.arms)
-    for arm in range(setting.arms):
-        sums[arm] = draw_sum(environment, arm, 1, random)
-    view = estimate(pulls, sums, setting)
-    reading = confidence(pulls, view, setting)
+    """One agent that is its own server. Returns what `events.run` returns."""
+    pulls, sums = first_pulls(environment, setting.arms, random)
+    view = _estimate(pulls, sums, setting)
+    reading = _confidence(pulls, view, setting)
     samples, switches, last, traced = setting.arms, 0, -1, 0
     while reading.breaking_index > setting.epsilon and samples < max_samples:
-        arm = choose(pulls, view, reading, setting)
+        arm = _choose(pulls, view, reading, setting)
         if arm < 0:
             undecided = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
             return undecided, reading.leader, reading.challenger, 0
@@ -56,26 +49,17 @@ def run_alone(
             switches += 1
         last = arm
         if samples % REBUILD == 0:
-            view = estimate(pulls, sums, setting)
+            view = _estimate(pulls, sums, setting)
         else:
-            view = absorb(view, arm, pulls, sums, setting)
-        reading = confidence(pulls, view, setting)
-        if traced < trace.shape[0]:
-            trace[traced, 0] = samples
-            trace[traced, 1] = samples
-            trace[traced, 2] = reading.breaking_index
-            trace[traced, 3] = reading.evidence
-            traced += 1
+            view = _absorb(view, arm, pulls, sums, setting)
+        reading = _confidence(pulls, view, setting)
+        traced = note(trace, traced, samples, samples, reading)
     stopped = reading.breaking_index <= setting.epsilon
     outcome = Outcome(reading.leader, stopped, samples, 0, switches, 0, reading.breaking_index, 0)
     return outcome, -1, -1, traced
 
 
-def run_lockstep(
-    estimate: Estimate,
-    absorb: Absorb,
-    confidence: Confidence,
-    choose: Choose,
+def lockstep(
     period: int,
     period_of_all: bool,
     setting: Setting,
@@ -87,15 +71,12 @@ def run_lockstep(
     """Episodes of `period` pulls an agent (or of all agents together); then all upload and all download.
 
     Within an episode an agent follows the single-agent rule on what it last downloaded plus its own pulls. An
-    episode costs two communications an agent, the last one included. Returns what `events.run_events` returns.
+    episode costs two communications an agent, the last one included. Returns what `events.run` returns.
     """
     agents = setting.agents
-    pulls = np.ones(setting.arms, np.int64)
-    sums = np.empty(setting.arms)
-    for arm in range(setting.arms):
-        sums[arm] = draw_sum(environment, arm, 1, random)
-    view = estimate(pulls, sums, setting)
-    reading = confidence(pulls, view, setting)
+    pulls, sums = first_pulls(environment, setting.arms, random)
+    view = _estimate(pulls, sums, setting)
+    reading = _confidence(pulls, view, setting)
     last = np.full(agents, -1, np.int64)
     samples, episodes, switches, traced = setting.arms, 0, 0, 0
     stopped = False
@@ -108,7 +89,7 @@ def run_lockstep(
             if period_of_all:
                 turns = period // agents + (1 if m < period % agents else 0)
             for _ in range(turns):
-                arm = choose(own_pulls, own_view, own_reading, setting)
+                arm = _choose(own_pulls, own_view, own_reading, setting)
                 if arm < 0:
                     undecided = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
                     return undecided, own_reading.leader, own_reading.challenger, 0
@@ -121,55 +102,14 @@ def run_lockstep(
                 if last[m] >= 0 and last[m] != arm:
                     switches += 1
                 last[m] = arm
-                own_view = absorb(own_view, arm, own_pulls, own_sums, setting)
-                own_reading = confidence(own_pulls, own_view, setting)
+                own_view = _absorb(own_view, arm, own_pulls, own_sums, setting)
+                own_reading = _confidence(own_pulls, own_view, setting)
         pulls, sums = new_pulls, new_sums
         episodes += 1
-        view = estimate(pulls, sums, setting)
-        reading = confidence(pulls, view, setting)
+        view = _estimate(pulls, sums, setting)
+        reading = _confidence(pulls, view, setting)
         stopped = reading.breaking_index <= setting.epsilon
-        if traced < trace.shape[0]:
-            trace[traced, 0] = samples
-            trace[traced, 1] = samples / agents
-            trace[traced, 2] = reading.breaking_index
-            trace[traced, 3] = reading.evidence
-            traced += 1
+        traced = note(trace, traced, samples, samples / agents, reading)
     messages, uploads = 2 * agents * episodes, agents * episodes
     outcome = Outcome(reading.leader, stopped, samples, messages, switches, 0, reading.breaking_index, uploads)
     return outcome, -1, -1, traced
-
-
-def alone(
-    setting: Setting,
-    environment: Environment,
-    max_samples: int,
-    random: np.random.Generator,
-    trace: Floats,
-) -> tuple[Outcome, int, int, int]:
-    """`run_alone` with the rules of one method: what is compiled and cached."""
-    return run_alone(_estimate, _absorb, _confidence, _choose, setting, environment, max_samples, random, trace)
-
-
-def lockstep(
-    period: int,
-    period_of_all: bool,
-    setting: Setting,
-    environment: Environment,
-    max_samples: int,
-    random: np.random.Generator,
-    trace: Floats,
-) -> tuple[Outcome, int, int, int]:
-    """`run_lockstep` with the rules of one method: what is compiled and cached."""
-    return run_lockstep(
-        _estimate,
-        _absorb,
-        _confidence,
-        _choose,
-        period,
-        period_of_all,
-        setting,
-        environment,
-        max_samples,
-        random,
-        trace,
-    )
