@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from bestarm.experiments import phrases
 from bestarm.experiments.numbers import Line, Numbers
 
 CLAIMS = "claims.csv"
@@ -95,15 +96,15 @@ def _mab(numbers: Numbers) -> list[Claim]:
     three = [numbers.of("mab", name) for name in ("famabpe", "ugapec", "sync-ugapec")]
     famabpe, ugapec, sync = three
     gammas = _famabpe_by_gamma(numbers)
-    base, runs = _base(famabpe[0]) + f"; γ = 1/(2MK) = {_own_gamma(famabpe[0]):.4g}", famabpe[0].runs
+    base, runs = phrases.base(famabpe[0]) + f"; γ = 1/(2MK) = {_own_gamma(famabpe[0]):.4g}", famabpe[0].runs
     return [
         _all_best("mab-1", three, base),
         Claim(
             "mab-2",
             "A single agent with UGapEc needs the fewest samples.",
             base,
-            _rows("samples", [ugapec, famabpe, sync])
-            + _too_close([(ugapec, famabpe), (ugapec, sync)], "samples"),
+            phrases.rows("samples", [ugapec, famabpe, sync])
+            + phrases.too_close([(ugapec, famabpe), (ugapec, sync)], "samples"),
             runs,
             verdict([u.samples < min(f.samples, s.samples) for f, u, s in zip(*three, strict=True)]),
             _gammas_where(
@@ -118,8 +119,8 @@ def _mab(numbers: Numbers) -> list[Claim]:
             "FAMABPE needs slightly more samples than the baselines "
             f"(read as: more, but at most {SLIGHTLY} times as many as UGapEc).",
             base,
-            _ratios("famabpe / ugapec, samples", famabpe, ugapec, "samples")
-            + _too_close([(famabpe, ugapec)], "samples"),
+            phrases.ratios("famabpe / ugapec, samples", famabpe, ugapec, "samples")
+            + phrases.too_close([(famabpe, ugapec)], "samples"),
             runs,
             verdict([1 < f.samples / u.samples <= SLIGHTLY for f, u in zip(famabpe, ugapec, strict=True)]),
             _gammas_where(
@@ -133,7 +134,7 @@ def _mab(numbers: Numbers) -> list[Claim]:
             "mab-5",
             "FAMABPE has the lowest communication cost.",
             base,
-            _rows("communications", [famabpe, sync]) + " (a single agent sends nothing and is left out)",
+            phrases.rows("communications", [famabpe, sync]) + " (a single agent sends nothing and is left out)",
             runs,
             verdict([f.communications < s.communications for f, s in zip(famabpe, sync, strict=True)]),
             _gammas_where(
@@ -152,7 +153,7 @@ def _mab(numbers: Numbers) -> list[Claim]:
             base.partition(";")[0] + "; 100 pulls of each agent in an episode",
             "communications · 50 = samples − K at every gap"
             if all(_fifty(line) for line in sync)
-            else _rows("communications", [sync]) + "; " + _rows("samples", [sync]),
+            else phrases.rows("communications", [sync]) + "; " + phrases.rows("samples", [sync]),
             runs,
             verdict([_fifty(line) for line in sync]),
             "The K first pulls cost no communication, hence samples − K.",
@@ -161,7 +162,7 @@ def _mab(numbers: Numbers) -> list[Claim]:
             "mab-8",
             "Asynchronous methods usually communicate more than synchronous ones with the same guarantee.",
             base,
-            _ratios("famabpe / sync-ugapec, communications", famabpe, sync, "communications"),
+            phrases.ratios("famabpe / sync-ugapec, communications", famabpe, sync, "communications"),
             runs,
             verdict([f.communications > s.communications for f, s in zip(famabpe, sync, strict=True)]),
             "The paper says both this and mab-5.",
@@ -182,16 +183,16 @@ def _sync_samples(numbers: Numbers, ugapec: list[Line], sync: list[Line], base: 
         f"Synchronous UGapEc needs slightly more samples than UGapEc at the gap {ugapec[0].gap:g} (up to "
         f"{SLIGHTLY} times) and almost as many at the others (within {ALMOST - 1:.0%}).",
         base.partition(";")[0] + "; 100 pulls of each agent in an episode",
-        _ratios("sync-ugapec / ugapec, samples", sync, ugapec, "samples")
+        phrases.ratios("sync-ugapec / ugapec, samples", sync, ugapec, "samples")
         + f"; one episode is {sync[0].agents * 100:,} samples",
         sync[0].runs,
         verdict(as_said(sync)),
         _halves(as_said(sync), ugapec[0].gap)
         + "With 100 pulls of all agents together in an episode (period_counts=all): "
         f"{verdict(as_said(together))}, "
-        + _ratios("samples", together, ugapec, "samples")
+        + phrases.ratios("samples", together, ugapec, "samples")
         + "; "
-        + _ratios("communications over those with 100 pulls an agent", together, sync, "communications")
+        + phrases.ratios("communications over those with 100 pulls an agent", together, sync, "communications")
         + ".",
     )
 
@@ -204,9 +205,9 @@ def _cost_range(famabpe: list[Line], gammas: Mapping[float, list[Line]], base: s
 
     nearest = sorted(sorted(gammas, key=lambda gamma: off(gammas[gamma]))[:3])
     notes = [
-        f"γ = {gamma:g}: {_range(line.communications for line in gammas[gamma])} communications with "
-        f"{_times(line.samples / own.samples for line, own in zip(gammas[gamma], famabpe, strict=True))} "
-        "the samples"
+        f"γ = {gamma:g}: {phrases.span(line.communications for line in gammas[gamma])} communications with "
+        f"{phrases.times(line.samples / own.samples for line, own in zip(gammas[gamma], famabpe, strict=True))}"
+        " the samples"
         for gamma in nearest
     ]
     return Claim(
@@ -214,7 +215,7 @@ def _cost_range(famabpe: list[Line], gammas: Mapping[float, list[Line]], base: s
         f"FAMABPE's communication cost goes only from {low:g} to {high:g} as the gap goes from "
         f"{famabpe[-1].gap:g} to {famabpe[0].gap:g}.",
         base,
-        _rows("communications", [famabpe]),
+        phrases.rows("communications", [famabpe]),
         famabpe[0].runs,
         verdict([low <= line.communications <= high for line in famabpe]),
         "Nearest of the γ tried: " + "; ".join(notes) + ".",
@@ -262,7 +263,9 @@ def _linear(numbers: Numbers, experiment: str) -> list[Claim]:
     methods = ("falinpe", "falinpe selection=greedy", "lingape", "sync-lingape")
     falinpe, greedy, lingape, sync = (numbers.of(experiment, method) for method in methods)
     runs, first = falinpe[0].runs, falinpe[0]
-    base = _base(first) + f"; γ₁ = 1/M² = {1 / first.agents**2:g}, γ₂ = 1/(2MK) = {_own_gamma(first):.4g}"
+    base = (
+        phrases.base(first) + f"; γ₁ = 1/M² = {1 / first.agents**2:g}, γ₂ = 1/(2MK) = {_own_gamma(first):.4g}"
+    )
     both = list(zip(falinpe, lingape, sync, strict=True))
     shared = [
         _all_best(f"{name}-1", [falinpe, greedy, lingape, sync], base),
@@ -270,21 +273,21 @@ def _linear(numbers: Numbers, experiment: str) -> list[Claim]:
             f"{name}-2",
             "LinGapE and synchronous LinGapE need the fewest samples.",
             base,
-            _rows("samples", [lingape, sync, falinpe, greedy]),
+            phrases.rows("samples", [lingape, sync, falinpe, greedy]),
             runs,
             verdict([max(alone.samples, s.samples) < f.samples for f, alone, s in both]),
-            "Among the paper's methods. " + _sharp_beside(numbers, experiment, lingape, "lingape"),
+            "Among the paper's methods. " + phrases.sharp_beside(numbers, experiment, lingape, "lingape"),
         ),
         Claim(
             f"{name}-3",
             "FALinPE needs relatively many samples"
             + (f", above all at the gap {first.gap:g}." if name == "linear" else "."),
             base,
-            _ratios("falinpe / lingape, samples", falinpe, lingape, "samples"),
+            phrases.ratios("falinpe / lingape, samples", falinpe, lingape, "samples"),
             runs,
             verdict([f.samples > alone.samples for f, alone, _ in both] + _worst_first(falinpe, lingape, name)),
-            f"famabpe, which ignores the features, needs {_times_less(numbers, experiment, falinpe)} samples "
-            f"(K = {first.arms}, d = {first.dimension}).",
+            f"famabpe, which ignores the features, needs {phrases.times_less(numbers, experiment, falinpe)} "
+            f"samples (K = {first.arms}, d = {first.dimension}).",
         ),
         _linear_cost(numbers, experiment, f"{name}-4", falinpe, sync, base),
     ]
@@ -295,7 +298,7 @@ def _linear(numbers: Numbers, experiment: str) -> list[Claim]:
                 f"Greedy arm selection performs well (read as: within {ALMOST - 1:.0%} of the ratio rule's "
                 "samples).",
                 base,
-                _ratios("greedy / ratio, samples", greedy, falinpe, "samples"),
+                phrases.ratios("greedy / ratio, samples", greedy, falinpe, "samples"),
                 runs,
                 verdict([g.samples / f.samples <= ALMOST for g, f in zip(greedy, falinpe, strict=True)]),
                 "With argmin in the greedy rule; the paper prints argmax, with which it does not stop.",
@@ -333,12 +336,12 @@ def _linear_cost(
         name,
         says,
         base,
-        _rows("communications", [[f for f, _ in pairs], [s for _, s in pairs]]),
+        phrases.rows("communications", [[f for f, _ in pairs], [s for _, s in pairs]]),
         first.runs,
         verdict(holds) if pairs else UNTESTED,
         (_halves(holds, first.gap) if experiment == "linear" else "")
         + f"Of {tried} settings of falinpe tried at the gap {first.gap:g}, the one with the fewest "
-        f"communications ({_settings(thrifty)}) has {thrifty.communications:,.0f}, {fewer} than "
+        f"communications ({phrases.settings(thrifty)}) has {thrifty.communications:,.0f}, {fewer} than "
         f"sync-lingape's {sync[0].communications:,.0f}, with {thrifty.samples / first.samples:.1f} times "
         "the samples of the theorem's setting.",
     )
@@ -378,9 +381,9 @@ def _moderate(numbers: Numbers) -> Claim:
         "Event-triggered communication only moderately affects the samples, compared with the synchronous "
         f"baselines (read as: at most {MODERATELY:g} times as many).",
         "as in mab and linear",
-        _ratios("famabpe / sync-ugapec", mab[0], mab[1], "samples")
+        phrases.ratios("famabpe / sync-ugapec", mab[0], mab[1], "samples")
         + "; "
-        + _ratios("falinpe / sync-lingape", linear[0], linear[1], "samples"),
+        + phrases.ratios("falinpe / sync-lingape", linear[0], linear[1], "samples"),
         min(mab[0][0].runs, linear[0][0].runs),
         verdict(holds),
         f"Separate arms: {verdict(holds[: len(mab[0])])}; arms with features: {verdict(holds[len(mab[0]) :])}.",
@@ -415,11 +418,11 @@ def _only(name: str, method: str, numbers: Numbers, experiment: str, own: str, b
         f"{method} is the only method with near-optimal samples and efficient communication that needs no "
         "synchrony.",
         base,
-        _ratios(f"samples over the lower bound: {own}", lines, bound, "samples")
+        phrases.ratios(f"samples over the lower bound: {own}", lines, bound, "samples")
         + "; "
-        + _ratios("sharp", sharp, bound, "samples")
+        + phrases.ratios("sharp", sharp, bound, "samples")
         + "; "
-        + _rows("communications", [lines, sharp]),
+        + phrases.rows("communications", [lines, sharp]),
         lines[0].runs,
         verdict([not worse for worse in beaten]),
         "sharp, which is newer than the paper, needs no synchrony either and has the same guarantee; the "
@@ -428,74 +431,8 @@ def _only(name: str, method: str, numbers: Numbers, experiment: str, own: str, b
     )
 
 
-# --- words ---------------------------------------------------------------------------------------------------
-
-
-def _base(line: Line) -> str:
-    features = f", d = {line.dimension}" if line.dimension else ""
-    promise = f"δ = {line.delta:g}, ε = {line.epsilon:g}"
-    return f"K = {line.arms}{features}, M = {line.agents}, σ = {line.sigma:g}, {promise}"
-
-
 def _own_gamma(line: Line) -> float:
     return 1 / (2 * line.agents * line.arms)
-
-
-def _rows(field: str, methods: Sequence[list[Line]]) -> str:
-    """One list of means a method, in the order of the gaps."""
-    gaps = " · ".join(f"{line.gap:g}" for line in methods[0])
-    parts = [
-        f"{lines[0].variant} " + " · ".join(f"{getattr(line, field):,.0f}" for line in lines)
-        for lines in methods
-        if lines
-    ]
-    return f"{field} at the gaps {gaps}: " + "; ".join(parts)
-
-
-def _ratios(what: str, above: Sequence[Line], below: Sequence[Line], field: str) -> str:
-    values = [getattr(a, field) / getattr(b, field) for a, b in zip(above, below, strict=True)]
-    return f"{what}: " + " · ".join(f"{value:.2f}" if value < 10 else f"{value:.1f}" for value in values)
-
-
-def _too_close(pairs: Sequence[tuple[list[Line], list[Line]]], field: str) -> str:
-    """Where so few runs do not decide: differences within two standard errors."""
-    gaps = sorted(
-        {
-            a.gap
-            for first, second in pairs
-            for a, b in zip(first, second, strict=True)
-            if abs(getattr(a, field) - getattr(b, field))
-            < 2 * (getattr(a, f"{field}_stderr") ** 2 + getattr(b, f"{field}_stderr") ** 2) ** 0.5
-        }
-    )
-    if not gaps:
-        return ""
-    return f"; a difference is within two standard errors at the gaps {', '.join(f'{gap:g}' for gap in gaps)}"
-
-
-def _range(values: Iterable[float]) -> str:
-    several = list(values)
-    return f"{min(several):,.0f} to {max(several):,.0f}"
-
-
-def _times(values: Iterable[float]) -> str:
-    several = list(values)
-    return f"{min(several):.1f} to {max(several):.1f} times"
-
-
-def _times_less(numbers: Numbers, experiment: str, lines: list[Line]) -> str:
-    plain = numbers.of(experiment, "famabpe")
-    return _times(f.samples / p.samples for f, p in zip(lines, plain, strict=True)) + " fewer"
-
-
-def _sharp_beside(numbers: Numbers, experiment: str, lines: list[Line], name: str) -> str:
-    sharp = numbers.of(experiment, "sharp")
-    return _ratios(f"sharp / {name}, samples", sharp, lines, "samples") + "."
-
-
-def _settings(line: Line) -> str:
-    """The parameters of a variant, without its method."""
-    return line.variant.partition(" ")[2].replace(" ", ", ") or "the theorem's setting"
 
 
 def _halves(holds: Sequence[bool], gap: float) -> str:

@@ -1,0 +1,127 @@
+"""One transaction on studies and their logs, whatever the verbs in it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+
+from bestarm.errors import Refused
+from bestarm.protocol import Upload
+from bestarm.service import studies
+from bestarm.service.ledger import Ledger, OutOfRange, Snapshot, Study, Taken
+from bestarm.service.tables import sites, uploads
+from bestarm.service.tables import studies as study_rows
+
+EXTREME = "upload: its numbers, added to what is known, are too large to compute with."
+
+# The two questions that every transaction asks, put together once.
+LOCK = (
+    select(study_rows.c.id, study_rows.c.closed)
+    .where(study_rows.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(study_rows.c.id)
+    .with_for_update()
+)
+NEWER = (
+    uploads.select()
+    .where(uploads.c.study_id == bindparam("study"), uploads.c.position > bindparam("known"))
+    .order_by(uploads.c.position)
+)
+
+
+class Work:
+    """One transaction of the writer: the studies it touches, caught up with their logs, and rows to insert.
+
+    A ledger leaves the memory when the transaction takes it and comes back after the commit, so a
+    transaction that fails takes what it did to the ledger with it.
+    """
+
+    def __init__(self, memory: dict[int, Ledger], connection: Connection) -> None:
+        self.memory = memory
+        self.connection = connection
+        self.closed: dict[int, bool] = {}
+        self.ledgers: dict[int, Ledger] = {}
+        self._rows: list[dict[str, Any]] = []
+
+    def lock(self, ids: set[int]) -> None:
+        """Lock these studies until the commit, in the order of their ids, so that nobody waits in a ring."""
+        if ids:
+            rows = self.connection.execute(LOCK, {"ids": list(ids)})
+            self.closed.update({row.id: row.closed for row in rows})
+
+    def lock_tokens(self) -> None:
+        """Let no other process change the tokens until the commit (SQLite has one writer anyway)."""
+        if self.connection.dialect.name == "postgresql":
+            self.connection.exec_driver_sql("LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE")
+
+    def ledger(self, study: Study) -> Ledger:
+        """The study, replayed to the end of its log."""
+        if study.id not in self.ledgers:
+            known = self.memory.pop(study.id, None)
+            ledger = known or Ledger(study)
+            place = {"study": study.id, "known": len(ledger.entries)}
+            studies.replay(ledger, self.connection.execute(NEWER, place))
+            if known is None:
+                given_out = select(study_rows.c.stopped_at, study_rows.c.verdict)
+                row = self.connection.execute(given_out.where(study_rows.c.id == study.id)).one()
+                studies.check_verdict(ledger, row.stopped_at, row.verdict)
+            self.ledgers[study.id] = ledger
+        return self.ledgers[study.id]
+
+    def open_ledger(self, study: Study) -> Ledger:
+        """The same for a study that is locked; refused if it is closed."""
+        if self.closed[study.id]:
+            raise Refused(f"study {study.name!r} is closed; ask its administrator to reopen it.", "closed", 409)
+        return self.ledger(study)
+
+    def look(self, study: Study) -> Snapshot:
+        """What is to be shown of a study."""
+        ledger = self.ledger(study)
+        if study.id not in self.closed:
+            query = select(study_rows.c.closed).where(study_rows.c.id == study.id)
+            self.closed[study.id] = self.connection.execute(query).scalar_one()
+        seen = self.connection.execute(sites.select().where(sites.c.study_id == study.id))
+        return ledger.snapshot(self.closed[study.id], {row.agent: row.joined_at for row in seen})
+
+    def see(self, study: Study, agent: str, joined_at: str) -> None:
+        """Note that an agent has joined."""
+        here = (sites.c.study_id == study.id) & (sites.c.agent == agent)
+        if self.connection.execute(sites.update().where(here).values(joined_at=joined_at)).rowcount == 0:
+            row = {"study_id": study.id, "agent": agent, "joined_at": joined_at}
+            self.connection.execute(sites.insert().values(**row))
+
+    def take(self, study: Study, upload: Upload, received_at: str) -> Taken:
+        """Append an upload to the log of a study that is locked."""
+        ledger = self.open_ledger(study)
+        stopped_before = ledger.stopped_at
+        try:
+            taken = ledger.take(upload, received_at)
+        except OutOfRange:
+            # This ledger can't be trusted any more: the next verb reads the log again, this transaction's rows
+            # included.
+            self.flush()
+            del self.ledgers[study.id]
+            raise Refused(EXTREME, "refused", 422) from None
+        if taken.new:
+            self._rows.append(
+                {
+                    "study_id": study.id,
+                    "position": taken.position,
+                    "agent": upload.agent,
+                    "sequence": upload.sequence,
+                    "tally": json.dumps(upload.tally.to_json(study.problem.arms), allow_nan=False),
+                    "received_at": received_at,
+                }
+            )
+        if ledger.stopped_at != stopped_before:
+            change = study_rows.update().where(study_rows.c.id == study.id)
+            verdict = studies.verdict_text(ledger.server.verdict)
+            self.connection.execute(change.values(stopped_at=ledger.stopped_at, verdict=verdict))
+        return taken
+
+    def flush(self) -> None:
+        """Write the rows that were gathered."""
+        if self._rows:
+            self.connection.execute(uploads.insert(), self._rows)
+            self._rows = []
