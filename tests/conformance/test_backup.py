@@ -8,7 +8,7 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
-from postgres import Postgres, find_programs
+from postgres import SUPERUSER, Postgres, find_programs
 from test_log import PROBLEM, assert_replays, create, look, send
 from uploads import batch
 
@@ -63,7 +63,7 @@ def test_postgresql(cluster: Postgres, tmp_path: Path) -> None:
     storage = Storage(cluster.database())
     thread, enough = busy(storage)
     name = str(storage.engine.url.database)
-    where = ["--host", str(cluster.folder), "--username", "bestarm"]
+    where = ["--host", str(cluster.folder), "--username", SUPERUSER]
     dump = str(tmp_path / "bestarm.dump")
     programs = find_programs()
     subprocess.run([programs / "pg_dump", *where, "--format=custom", f"--file={dump}", name], check=True)
