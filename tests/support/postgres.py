@@ -69,7 +69,7 @@ def postgres(*, durable: bool) -> Iterator[Postgres]:
 
 def wait_for(server: Postgres, process: subprocess.Popen[bytes]) -> None:
     """Until the server takes connections."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         try:
             psycopg.connect(server.address("postgres")).close()
