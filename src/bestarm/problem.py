@@ -23,6 +23,7 @@ Limits = tuple[float, float]
 ROUNDING = 1e-9
 # Larger rewards are mistakes, and sums and squares of them would leave the range of floating point.
 MOST_REWARD = 1e100
+LEAST_DELTA = 1e-100
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -81,7 +82,9 @@ class Problem:
     ) -> None:
         name = check_name("name", name)
         delta = check_number("delta", delta, "a number above 0 and below 1", lambda x: 0 < x < 1)
-        epsilon = check_number("epsilon", epsilon, "a number from 0 to below 1", lambda x: 0 <= x < 1)
+        delta = check_number("delta", delta, f"at least {LEAST_DELTA}", lambda x: x >= LEAST_DELTA)
+        epsilon = check_number("epsilon", epsilon, "a number of at least 0", lambda x: x >= 0)
+        epsilon = check_size("epsilon", epsilon)
         sigma, limits = check_noise(sigma, reward_range)
         names, matrix, known = check_arms(arms, features, means)
         if not isinstance(normalise, bool):
@@ -131,6 +134,8 @@ class Problem:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The problem in a `problem.toml`, with its `arms.csv` if it names one."""
+        if not isinstance(path, str | os.PathLike):
+            raise UserError(f"path is {show(path)}; it must be the path of a problem file.")
         with naming(os.fspath(path)):
             text = read_text(Path(path))
         return cls.from_toml(text, path)
@@ -241,9 +246,7 @@ class Problem:
         bestarm.errors.UserError: reward is 1.5; it must be a number from 0.0 to 1.0, the reward_range.
         """
         if self.reward_range is None:
-            number = check_number("reward", reward)
-            allowed = f"a number from {-MOST_REWARD} to {MOST_REWARD}"
-            return check_number("reward", number, allowed, lambda x: abs(x) <= MOST_REWARD)
+            return check_size("reward", check_number("reward", reward))
         low, high = self.reward_range
         allowed = f"a number from {low} to {high}, the reward_range"
         return check_number("reward", reward, allowed, lambda x: low <= x <= high)
@@ -272,6 +275,12 @@ def check_name(field: str, value: object) -> str:
     return str(value)
 
 
+def check_size(field: str, number: float) -> float:
+    """A number that is a reward, or is compared with rewards, and can be computed with."""
+    allowed = f"a number from {-MOST_REWARD} to {MOST_REWARD}"
+    return check_number(field, number, allowed, lambda x: abs(x) <= MOST_REWARD)
+
+
 def check_list(field: str, value: object, of: str) -> list[Any]:
     """The items of a list, a tuple or an array."""
     if isinstance(value, np.ndarray) and value.ndim > 0:
@@ -293,7 +302,8 @@ def check_noise(sigma: object, reward_range: object) -> tuple[float, Limits | No
         given = "neither sigma nor reward_range is" if sigma is None else "sigma and reward_range are both"
         raise UserError(f"{given} given; exactly one of them must be.")
     if reward_range is None:
-        return check_number("sigma", sigma, "a finite number above 0", lambda x: x > 0), None
+        number = check_number("sigma", sigma, "a finite number above 0", lambda x: x > 0)
+        return check_size("sigma", number), None
     numbers = check_vector("reward_range", reward_range).tolist()
     half = numbers[1] / 2 - numbers[0] / 2 if len(numbers) == 2 else 0.0
     if half <= 0:
@@ -319,7 +329,8 @@ def check_arms(
         matrix = check_features(names, check_column(names, "features", features, "lists of numbers"))
     if means is not None:
         pairs = zip(names, check_column(names, "means", means, "numbers"), strict=True)
-        column = np.array([check_number(f"mean of arm {name!r}", mean) for name, mean in pairs])
+        fields = [(f"mean of arm {name!r}", mean) for name, mean in pairs]
+        column = np.array([check_size(field, check_number(field, mean)) for field, mean in fields])
     return names, matrix, column
 
 

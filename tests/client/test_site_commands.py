@@ -229,3 +229,24 @@ def test_a_worksheet_says_when_it_is_short_or_empty_and_tell_when_the_plan_is_se
     Path("plate.csv").write_text("\n".join([header, *(line.replace(",,", ",0.5,", 1) for line in lines)]))
     told = shell("tell", "--worksheet", "plate.csv")[1]
     assert told.startswith("12 rewards told. That filled the plan, and it is sent. The next one has ")
+
+
+def test_the_worksheet_of_another_site_is_refused(shell: Shell, server: RealServer) -> None:
+    """Both sites have trials 1 to 12 of the same arms: the measurements would count twice."""
+    shell("ask", "-n", "12", "--worksheet", "a.csv")
+    Path("a.csv").write_text(Path("a.csv").read_text().replace(",,", ",0.5,"))
+    other = ["--token", "token-of-lab-b", "--journal", "b.db"]
+    shell("ask", "-n", "12", *other)
+    code, out, err = shell("tell", "--worksheet", "a.csv", *other)
+    assert (code, out.split(".")[0]) == (1, "0 rewards told")
+    assert "a.csv, line 2: it is a trial of ligands/lab-a, and this is ligands/lab-b." in err
+    assert "12 rewards told" in shell("tell", "--worksheet", "a.csv")[1]
+    assert server.server.total.samples == 12
+
+
+@pytest.mark.parametrize("trial", ["99999999999999999999999999", "1" * 5000, "-1", "0"])
+def test_numbers_that_are_no_trial(shell: Shell, trial: str) -> None:
+    shell("ask")
+    code, _, err = shell("tell", trial, "0.5")
+    assert code == 2
+    assert err.count("\n") == 1

@@ -29,29 +29,42 @@ def refusal(tmp_path: Path, text: str) -> str:
 
 def test_write_and_fill(tmp_path: Path) -> None:
     path = tmp_path / "plate7.csv"
-    worksheet.write(path, TRIALS, PLAIN)
-    assert path.read_text() == 'trial,arm,reward,note\n7,A,,\n8,"B, the long one",,\n'
+    worksheet.write(path, TRIALS, PLAIN, "ligands/lab-a")
+    assert path.read_text() == (
+        'trial,arm,site,reward,note\n7,A,ligands/lab-a,,\n8,"B, the long one",ligands/lab-a,,\n'
+    )
     assert worksheet.read(path) == []
-    path.write_text(path.read_text().replace('one",,', 'one",0.5,spilled a bit'))
-    assert worksheet.read(path) == [Row(3, 8, "B, the long one", 0.5)]
+    path.write_text(path.read_text().replace('one",ligands/lab-a,,', 'one",ligands/lab-a,0.5,spilled'))
+    assert worksheet.read(path) == [Row(3, 8, "B, the long one", 0.5, "ligands/lab-a")]
 
 
 def test_features_are_columns(tmp_path: Path) -> None:
     path = tmp_path / "plate7.csv"
-    worksheet.write(path, [Trial(1, "B")], LINEAR)
+    worksheet.write(path, [Trial(1, "B")], LINEAR, "ligands/lab-a")
     header, row = csv.reader(path.read_text().splitlines())
-    assert header == ["trial", "arm", "x1", "x2", "reward", "note"]
-    assert row == ["1", "B", "0.3", repr(1 / 3), "", ""]
+    assert header == ["trial", "arm", "x1", "x2", "site", "reward", "note"]
+    assert row == ["1", "B", "0.3", repr(1 / 3), "ligands/lab-a", "", ""]
+
+
+def test_a_quotation_mark_out_of_place_refuses_its_line_alone(tmp_path: Path) -> None:
+    text = 'trial,arm,reward,note\n7,A,0.5,"good" sample\n8,A,0.6,"never closed\n9,A,0.7,"fine, this one"\n'
+    rows = read(tmp_path, text)
+    assert [(row.line, row.trial) for row in rows if not row.refusal] == [(4, 9)]
+    assert [row.line for row in rows if "quotation mark" in row.refusal] == [2, 3]
+
+
+def test_a_decimal_comma_with_an_exponent_is_not_two_cells(tmp_path: Path) -> None:
+    assert "may be one number or two cells" in refusal(tmp_path, "trial,arm,reward,note\n7,A,1,5e-1\n")
 
 
 def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
     path = tmp_path / "plate7.csv"
     path.write_text("a day's work")
     with pytest.raises(UserError, match="exists already"):
-        worksheet.write(path, TRIALS, PLAIN)
+        worksheet.write(path, TRIALS, PLAIN, "ligands/lab-a")
     assert path.read_text() == "a day's work"
     with pytest.raises(UserError, match="folder does not exist"):
-        worksheet.write(tmp_path / "no" / "plate.csv", TRIALS, PLAIN)
+        worksheet.write(tmp_path / "no" / "plate.csv", TRIALS, PLAIN, "ligands/lab-a")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +147,7 @@ def test_a_trial_with_two_rewards_is_refused_twice(tmp_path: Path) -> None:
         "trial,reward\n7,0.5\n",
         "trial,arm,reward,reward\n7,A,0.5,0.6\n",
         "7,A,0.5\n",
-        'trial,arm,reward\n7,A,0.5,"never closed\n8,A,0.6\n',
+        'trial,arm,"reward\n7,A,0.5\n',
         b"trial,arm,reward\n7,\xe4,0.5\n",
         "trial,arm,reward\n7,A,0.5\n".encode("utf-16"),
     ],

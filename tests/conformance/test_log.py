@@ -215,7 +215,8 @@ def test_a_closed_study_is_readable_and_takes_nothing(opened: Any) -> None:
     assert storage.set_closed(study, True).result().state == "closed"
     for source in (storage, other):
         assert look(source, study).state == "closed"
-        for refused in (source.take(study, batch(PROBLEM, "lab-a", 1)), source.join(study, "lab-a")):
+        assert not source.take(study, batch(PROBLEM, "lab-a", 1)).result().new  # sent again: the same answer
+        for refused in (source.take(study, batch(PROBLEM, "lab-a", 2)), source.join(study, "lab-a")):
             with pytest.raises(Refused) as refusal:
                 refused.result()
             assert refusal.value.code == "closed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib import import_module
 from typing import Any
@@ -85,6 +86,9 @@ def main(
 def run() -> None:
     """The entry point: what a person did wrong is one sentence on stderr and exit code 2."""
     show_warnings_as_lines()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows another one instead
     try:
         code = app(standalone_mode=False) or 0
     except UserError as error:
@@ -108,11 +112,11 @@ def run() -> None:
 
 
 def _say_usage(message: str, ctx: Any) -> None:
-    if "\n" in message:  # a group that was called without a command shows its help
+    if message.startswith("Usage: "):  # a group that was called without a command shows its help
         print(message, file=sys.stderr)
         return
     command = ctx.command_path if ctx else "bestarm"
-    say(f"{message.rstrip('.')}; `{command} --help` explains it.")
+    say(f"{' '.join(message.split()).rstrip('.')}; `{command} --help` explains it.")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def ask(
         look_for_the_end(lab)
     trials = lab.open if again else lab.ask(n, wait)
     if sheet is not None and trials:
-        worksheet.write(sheet, trials, lab.problem)
+        worksheet.write(sheet, trials, lab.problem, lab.site)
         fewer = "" if again or len(trials) == n else ", all that the plan still has"
         written = f"{count(len(trials), 'trial')} in {sheet}{fewer}"
         say(f"{written}; fill in the rewards, then bestarm tell --worksheet {sheet}.")
@@ -121,13 +121,15 @@ def tell(
         raise UserError("tell takes a trial and its reward, or --worksheet with a file.")
     known, refused, uploads = [], [], lab.agent.sequence
     if trial is not None and reward is not None:
-        if not trial.isdecimal():
-            raise UserError(f"trial is {trial!r}; it must be the whole number that was handed out.")
+        if not worksheet.TRIAL.fullmatch(trial):
+            raise UserError(f"trial is {trial[:40]!r}; it must be the whole number that was handed out.")
         known.append(lab.tell(int(trial), worksheet.number(reward)))
     for row in worksheet.read(sheet) if sheet is not None else []:
         try:
             if row.refusal:
                 raise UserError(row.refusal)
+            if row.site not in ("", lab.site):
+                raise UserError(f"it is a trial of {row.site}, and this is {lab.site}.")
             known.append(lab.tell(Trial(row.trial, row.arm), row.reward))
         except UserError as error:
             refused.append({"line": row.line, "error": str(error)})

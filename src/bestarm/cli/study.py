@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
 from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table
-from bestarm.client.connection import Connection, resolve
-from bestarm.errors import ServiceError, UserError
+from bestarm.cli.server import Journal, Output, Study, Token, Url, place
+from bestarm.client.connection import Connection, Settings, resolve
+from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import parse_parameters
 from bestarm.problem import Problem
 from bestarm.problem_file import naming, read_text
@@ -21,10 +20,9 @@ app = typer.Typer(
     rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Studies on a server."
 )
 
-Url = Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")]
-Token = Annotated[str | None, typer.Option(help="A token; or BESTARM_TOKEN, or token in bestarm.toml.")]
-Output = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The study.")]
+Name = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="The study; left out, --study.", show_default=False)
+]
 
 
 class ExportFormat(StrEnum):
@@ -46,6 +44,8 @@ def create(
     ] = None,
     url: Url = None,
     token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Create a study from a problem file, and say what it promises."""
@@ -71,7 +71,13 @@ def create(
 
 
 @app.command("list")
-def every(url: Url = None, token: Token = None, output: Output = Format.table) -> None:
+def every(
+    url: Url = None,
+    token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
+    output: Output = Format.table,
+) -> None:
     """List the studies that the token may see."""
     with Connection.to(resolve(url, token)) as connection:
         found = connection.call("GET", "/v1/studies")
@@ -79,25 +85,33 @@ def every(url: Url = None, token: Token = None, output: Output = Format.table) -
         print_json(found)
         return
     table = make_table("study", "state", "method", "samples", "uploads", "evidence", "leader")
-    for study in found["studies"]:
-        verdict = study["verdict"]
+    for row in found["studies"]:
+        verdict = row["verdict"]
         table.add_row(
-            study["study"],
-            study["state"],
-            study["method"],
-            number(study["samples"]),
-            number(study["uploads"]),
+            row["study"],
+            row["state"],
+            row["method"],
+            number(row["samples"]),
+            number(row["uploads"]),
             percent(min(verdict["evidence"], 1.0)),
-            verdict["leader"] if study["uploads"] else "–",
+            verdict["leader"] if row["uploads"] else "–",
         )
     print_table(table if found["studies"] else "There are no studies yet; `bestarm study create` makes one.")
 
 
 @app.command()
-def show(name: Name, url: Url = None, token: Token = None, output: Output = Format.table) -> None:
+def show(
+    name: Name = None,
+    url: Url = None,
+    token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
+    output: Output = Format.table,
+) -> None:
     """Show where a study stands: its verdict, its arms, its sites."""
-    with Connection.to(resolve(url, token)) as connection:
-        found = connection.call("GET", f"/v1/studies/{quote(name, safe='')}/status")
+    settings = resolve(url, token, study)
+    with Connection.to(settings) as connection:
+        found = connection.call("GET", f"{place(settings, name)}/status")
     if output is Format.json:
         print_json(found)
         return
@@ -132,15 +146,18 @@ def _estimate(value: float | None) -> str:
 
 @app.command()
 def export(
-    name: Name,
+    name: Name = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,
     url: Url = None,
     token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
     output: Annotated[ExportFormat, typer.Option("--format", help="json can be verified.")] = ExportFormat.json,
 ) -> None:
     """Write a study's whole log: the problem, every upload, and the verdict."""
-    with Connection.to(resolve(url, token)) as connection:
-        text = connection.send("GET", f"/v1/studies/{quote(name, safe='')}/export?format={output}").text
+    settings = resolve(url, token, study)
+    with Connection.to(settings) as connection:
+        text = connection.send("GET", f"{place(settings, name)}/export?format={output}").text
     if out is None:
         print(text, end="" if text.endswith("\n") else "\n")
         return
@@ -157,14 +174,15 @@ def verify(
 ) -> None:
     """Recompute every verdict of an export from its log, without a server; exit code 1 if one differs."""
     from bestarm.protocol.messages import verdict_to_json
+    from bestarm.service.bodies import parse
     from bestarm.service.verify import verify as recompute
 
     with naming(str(file)):
         text = read_text(file)
         try:
-            exported = json.loads(text)
-        except ValueError as error:
-            raise UserError(f"it is not JSON: {error}.") from None
+            exported = parse(text.encode())
+        except Refused as error:
+            raise UserError(str(error).removeprefix("body: ")) from None
     try:
         verdict = recompute(exported)
     except ServiceError as error:
@@ -177,21 +195,35 @@ def verify(
 
 
 @app.command()
-def close(name: Name, url: Url = None, token: Token = None, output: Output = Format.table) -> None:
+def close(
+    name: Name = None,
+    url: Url = None,
+    token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
+    output: Output = Format.table,
+) -> None:
     """Take no more joins and uploads; the study stays readable."""
-    _set_state(name, "close", url, token, output)
+    _set_state(name, "close", resolve(url, token, study), output)
 
 
 @app.command()
-def reopen(name: Name, url: Url = None, token: Token = None, output: Output = Format.table) -> None:
+def reopen(
+    name: Name = None,
+    url: Url = None,
+    token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
+    output: Output = Format.table,
+) -> None:
     """Take joins and uploads again."""
-    _set_state(name, "reopen", url, token, output)
+    _set_state(name, "reopen", resolve(url, token, study), output)
 
 
-def _set_state(name: str, verb: str, url: str | None, token: str | None, output: Format) -> None:
-    with Connection.to(resolve(url, token)) as connection:
-        found = connection.call("POST", f"/v1/studies/{quote(name, safe='')}/{verb}", {})
+def _set_state(name: str | None, verb: str, settings: Settings, output: Format) -> None:
+    with Connection.to(settings) as connection:
+        found = connection.call("POST", f"{place(settings, name)}/{verb}", {})
     if output is Format.json:
         print_json(found)
     else:
-        print_table(f"Study {name} is {found['state']}.")
+        print_table(f"Study {found['study']} is {found['state']}.")

@@ -2,47 +2,56 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
 from bestarm.cli.output import Format, make_table, print_json, print_table, say
+from bestarm.cli.server import Journal, Output, Study, Token, Url, place
 from bestarm.client.connection import Connection, resolve
 from bestarm.errors import UserError
+from bestarm.private import write_private
 
 app = typer.Typer(
     rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Access tokens of a server."
 )
 
 DAY = 86_400
-Url = Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")]
-Token = Annotated[str | None, typer.Option(help="The administrator's token; or BESTARM_TOKEN.")]
-Output = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
 
 
 @app.command()
 def create(
-    study: Annotated[str | None, typer.Option(help="The study; or BESTARM_STUDY.")] = None,
+    study: Study = None,
     agent: Annotated[str | None, typer.Option(metavar="NAME", help="For the site of this name.")] = None,
     viewer: Annotated[bool, typer.Option("--viewer", help="For somebody who only looks.")] = False,
     admin: Annotated[bool, typer.Option("--admin", help="For another administrator, of all studies.")] = False,
     expires: Annotated[float | None, typer.Option(metavar="DAYS", help="Valid for so many days.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write it to this file, which only you can read, and don't print it.")
+    ] = None,
     url: Url = None,
     token: Token = None,
+    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Create a token; it is shown once and kept nowhere.
 
-    The token is all that goes to standard output, so `> lab-a.token` or `$(…)` take it as it is.
+    The token is all that goes to standard output, so `$(…)` takes it as it is.
     """
     if (agent is not None) + viewer + admin != 1:
         raise UserError("who is the token for? Give one of --agent NAME, --viewer or --admin.")
+    if expires is not None and not 0 < expires < math.inf:
+        raise UserError(f"--expires is {expires!r}; it must be a number of days above 0.")
+    if out is not None and out.exists():
+        raise UserError(f"{out}: the file exists already; name another one, or move it away.")
     settings = resolve(url, token, study)
     body: dict[str, Any] = {} if expires is None else {"expires_in": expires * DAY}
     path = "/v1/tokens"
     if not admin:
-        path = f"/v1/studies/{quote(settings.need('study'), safe='')}/tokens"
+        path = f"{place(settings)}/tokens"
         body |= {"role": "viewer"} if agent is None else {"role": "agent", "agent": agent}
     with Connection.to(settings) as connection:
         made = connection.call("POST", path, body)
@@ -53,7 +62,10 @@ def create(
     where = "all studies" if made["study"] is None else f"study {made['study']}"
     until = "until it is revoked" if made["expires_at"] is None else f"until {made['expires_at']}"
     say(f"a token for {who} of {where}, valid {until}; its id is {made['id']}. It is not shown again.")
-    print(made["token"])
+    if out is None:
+        print(made["token"])
+    else:
+        write_private(out, made["token"] + "\n")
 
 
 @app.command("list")
@@ -61,6 +73,7 @@ def every(
     study: Annotated[str | None, typer.Option(help="Only this study's.")] = None,
     url: Url = None,
     token: Token = None,
+    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """List tokens, without their secrets."""
@@ -83,6 +96,7 @@ def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
     url: Url = None,
     token: Token = None,
+    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Make a token worthless."""

@@ -15,11 +15,15 @@ from bestarm.protocol.agent import Agent
 def identity_of(answer: Mapping[str, Any]) -> Identity:
     """Who the server says this agent is."""
     try:
-        return Identity(**{name: answer[name] for name in Identity.__slots__})
-    except KeyError as error:
+        identity = Identity(**{name: answer[name] for name in Identity.__slots__})
+        identity.build()
+        if not isinstance(answer["sequence"], int):
+            raise TypeError("sequence is not a whole number")
+    except (KeyError, TypeError, ValueError, AttributeError, UserError) as error:
         raise ServiceError(
-            f"the server's answer to a join lacks {error}; it may be of another version."
+            f"the server's answer to a join can't be used ({error}); it may be of another version."
         ) from None
+    return identity
 
 
 def check_identity(journal: Journal, theirs: Identity) -> None:

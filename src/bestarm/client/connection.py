@@ -90,7 +90,10 @@ class Connection:
         timeout: float = 30.0,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        parts = urlsplit(url)
+        try:
+            parts, _ = urlsplit(url), httpx.URL(url)
+        except (ValueError, httpx.InvalidURL):
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UserError(f"url is {url!r}; it must look like http://host:8000 or https://host.")
         if not token.isascii() or not token.isprintable():

@@ -26,10 +26,12 @@ from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Download, Stop, Trial, reply_from_json
 
 APPLICATION = 0x62657374  # "best", where SQLite keeps whose file it is
-VERSION = 1
+VERSION = 2
 KEPT = 100_000  # told trials that are remembered after their batch was answered, about 4 MB
 SCHEMA = (
     "CREATE TABLE about (body TEXT NOT NULL)",
+    "CREATE TABLE own (id TEXT NOT NULL)",
+    "INSERT INTO own VALUES (lower(hex(randomblob(8))))",
     "CREATE TABLE batch (position INTEGER PRIMARY KEY, event TEXT NOT NULL,"
     " trial INTEGER NOT NULL, arm TEXT NOT NULL, reward REAL NOT NULL, body TEXT NOT NULL)",
     "CREATE TABLE told (trial INTEGER PRIMARY KEY, arm TEXT NOT NULL, reward REAL NOT NULL)",
@@ -91,13 +93,16 @@ class Journal:
         self.path = Path(path)
         if not self.path.absolute().parent.is_dir():
             raise UserError(f"journal {self.path}: the folder does not exist.")
-        self._database = sqlite3.connect(
-            self.path, timeout=patience, isolation_level=None, check_same_thread=False
-        )
+        with self._explained("opened"):
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # nobody else's business
+            self._database = sqlite3.connect(
+                self.path, timeout=patience, isolation_level=None, check_same_thread=False
+            )
         try:
             with self._explained("opened"):
                 self._open()
-            self.identity = self._read_identity()
+                self.id = str(self._database.execute("SELECT id FROM own").fetchone()[0])
+                self.identity = self._read_identity()
         except BaseException:
             self._database.close()
             raise
@@ -131,6 +136,7 @@ class Journal:
 
     @contextmanager
     def _explained(self, verb: str) -> Iterator[None]:
+        """What SQLite says, and what a damaged file leads to, in a sentence."""
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -139,7 +145,9 @@ class Journal:
                     f"journal {self.path}: another process is using it; one process at a time can."
                 ) from None
             raise JournalError(f"journal {self.path}: it can't be {verb}: {error}.") from error
-        except sqlite3.DatabaseError as error:
+        except OSError as error:
+            raise UserError(f"journal {self.path}: it can't be {verb}: {error.strerror}.") from None
+        except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, IndexError) as error:
             raise UserError(f"journal {self.path}: it is not a journal, or it is damaged: {error}.") from None
 
     def _read_identity(self) -> Identity | None:
@@ -198,9 +206,10 @@ class Journal:
         """The agent that the log leads to."""
         if self.identity is None:
             raise ValueError("a journal has an agent once it has joined a study")
-        agent = Agent(self.identity.build(), self.identity.agent)
-        for event in self.events():
-            _repeat(agent, event)
+        with self._explained("read"):
+            agent = Agent(self.identity.build(), self.identity.agent)
+            for event in self.events():
+                _repeat(agent, event)
         return agent
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from operator import index
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 import httpx
 
@@ -109,6 +110,12 @@ class Lab:
         return self._agent
 
     @property
+    def site(self) -> str:
+        """Which agent of which study this is, in one word."""
+        identity = self.journal.identity
+        return "" if identity is None else f"{identity.study}/{identity.agent}"
+
+    @property
     def problem(self) -> Problem:
         """What the study is about."""
         return self.agent.method.problem
@@ -195,6 +202,8 @@ class Lab:
 
     def _already_told(self, trial: Trial | int, reward: float) -> bool:
         number = _number(trial)
+        if not 0 < number < self.agent.next_number:
+            raise UserError(f"trial {number} was never handed out.")
         told = self.journal.told(number)
         if told is not None:
             arm, known = told
@@ -204,11 +213,9 @@ class Lab:
             raise UserError(
                 f"trial {number} was told {known!r} and now {reward!r}; a told reward can't be changed."
             )
-        if 0 < number < self.agent.next_number:
-            raise UserError(
-                f"trial {number} is not open any more: it was given back, or its batch was sent without it."
-            )
-        raise UserError(f"trial {number} was never handed out.")
+        raise UserError(
+            f"trial {number} is not open any more: it was given back, or its batch was sent without it."
+        )
 
     @staticmethod
     def _check_arm(trial: Trial | int, arm: str) -> None:
@@ -268,7 +275,7 @@ class Lab:
 
     def study(self) -> Study:
         """Where the whole study stands, from the server: plain values, which a notebook shows as a picture."""
-        return Study(self.connection.call("GET", f"/v1/studies/{self._name()}/status"))
+        return Study(self.connection.call("GET", f"{self._place()}/status"))
 
     def close(self) -> None:
         """Let another process use the journal. Nothing is sent."""
@@ -328,8 +335,11 @@ class Lab:
         if self.agent.upload is not None:
             if not self.journal.sent:
                 self.journal.append(Event(Kind.SENT))
-            answer = self.connection.call("POST", f"/v1/studies/{self._name()}/uploads", self.journal.upload)
+            answer = self.connection.call("POST", f"{self._place()}/uploads", self.journal.upload)
             self._receive(self._reply(answer, self.problem))
+
+    def _place(self) -> str:
+        return f"/v1/studies/{quote(self._name(), safe='')}"
 
     def _name(self) -> str:
         if self.journal.identity is not None:
@@ -344,7 +354,7 @@ class Lab:
 
     def _meet(self) -> None:
         """Join, which is how a restarted agent asks again; what the journal and the server know must agree."""
-        answer = self.connection.call("POST", f"/v1/studies/{self._name()}/join", {})
+        answer = self.connection.call("POST", f"{self._place()}/join", {"journal": self.journal.id})
         theirs = identity_of(answer)
         check_identity(self.journal, theirs)
         check_sequence(self.journal, self.agent if self.joined else None, answer["sequence"])

@@ -16,8 +16,11 @@ from bestarm.problem import Problem
 from bestarm.protocol.messages import Trial
 
 NEEDED = ("trial", "arm", "reward")
+SITE = "site"  # whose trials these are, as study/agent: other sites have trials of the same numbers
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
+DECIMALS = re.compile(r"\d+([eE][+-]?\d+)?", re.ASCII)
+BROKEN = "\N{REPLACEMENT CHARACTER}"
 TRIAL = re.compile(r"(\d{1,18})([.,]0*)?", re.ASCII)
 
 
@@ -29,6 +32,7 @@ class Row:
     trial: int = 0
     arm: str = ""
     reward: float = 0.0
+    site: str = ""
     refusal: str = ""
 
 
@@ -40,7 +44,7 @@ def check_new(path: str | os.PathLike[str]) -> None:
         raise UserError(f"{path}: the folder does not exist.")
 
 
-def write(path: str | os.PathLike[str], trials: Sequence[Trial], problem: Problem) -> None:
+def write(path: str | os.PathLike[str], trials: Sequence[Trial], problem: Problem, site: str) -> None:
     """Write a table of trials, with the arms' features if there are any, and empty columns to fill in."""
     position = {arm: k for k, arm in enumerate(problem.arms)}
     check_new(path)
@@ -48,10 +52,10 @@ def write(path: str | os.PathLike[str], trials: Sequence[Trial], problem: Proble
         with Path(path).open("x", encoding="utf-8", newline="") as file:
             table = csv.writer(file, lineterminator="\n")
             features = [f"x{k}" for k in range(1, problem.dimension + 1)]
-            table.writerow(["trial", "arm", *features, "reward", "note"])
+            table.writerow(["trial", "arm", *features, SITE, "reward", "note"])
             for trial in trials:
                 values = [] if problem.features is None else problem.features[position[trial.arm]].tolist()
-                table.writerow([trial.number, trial.arm, *values, "", ""])
+                table.writerow([trial.number, trial.arm, *values, site, "", ""])
     except OSError as error:
         raise UserError(f"{path}: it can't be written: {error.strerror}.") from None
 
@@ -98,13 +102,33 @@ def read(path: str | os.PathLike[str]) -> list[Row]:
             if all(names.count(name) == 1 for name in NEEDED):
                 return _rows(text, separator, names)
     except csv.Error as error:
-        raise UserError(f"{path}: it is not a table in CSV: {error}.") from None
+        raise UserError(f"{path}: its first line can't be read as CSV: {error}.") from None
     raise UserError(f"{path}: the first line must name the columns {', '.join(NEEDED)}, each once.")
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines that are not blank, with the number on which each starts."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    """The lines that are not blank, with the number on which each starts; the first must be readable.
+
+    Where a quotation mark is out of place, one can't tell where a cell ends that has several lines, so each
+    line is read by itself. One that can't be is a single cell, `BROKEN`.
+    """
+    lines = list(io.StringIO(text, newline=""))
+    try:
+        found = list(_strictly(lines, separator))
+    except csv.Error:
+        found = []
+        for start, line in enumerate(lines, 1):
+            try:
+                found += [(start, cells) for _, cells in _strictly([line], separator)]
+            except csv.Error:
+                if not found:
+                    raise
+                found.append((start, [BROKEN]))
+    yield from found
+
+
+def _strictly(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     start = 1
     for record in reader:
         cells = [cell.strip() for cell in record]
@@ -114,20 +138,22 @@ def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rows(text: str, separator: str, header: list[str]) -> list[Row]:
-    places = [header.index(name) for name in NEEDED]
+    places = [header.index(name) for name in (*NEEDED, SITE) if name in header]
     lines = list(_records(text, separator))[1:]
     cells = [[record[place] if place < len(record) else "" for place in places] for _, record in lines]
-    decimal_comma = any("," in reward for _, _, reward in cells)
+    decimal_comma = any("," in reward for _, _, reward, *_ in cells)
     rows = []
-    for (line, record), (trial, arm, reward) in zip(lines, cells, strict=True):
+    for (line, record), (trial, arm, reward, *site) in zip(lines, cells, strict=True):
         try:
+            if record == [BROKEN]:
+                raise UserError("it has a quotation mark that is out of place.")
             _check_cells(record, header, separator)
             if not reward:
                 continue
             match = TRIAL.fullmatch(trial)
             if match is None:
                 raise UserError(f"trial is {trial!r}; it must be the whole number that was handed out.")
-            rows.append(Row(line, int(match[1]), arm, number(reward, decimal_comma)))
+            rows.append(Row(line, int(match[1]), arm, number(reward, decimal_comma), "".join(site)))
         except UserError as error:
             rows.append(Row(line, refusal=str(error)))
     return _refuse_contradictions(rows)
@@ -140,7 +166,7 @@ def _check_cells(record: list[str], header: list[str], separator: str) -> None:
     place = header.index("reward")
     reward, after = record[place], record[place + 1] if place + 1 < len(record) else ""
     moved = len(record) > len(header) or header[place + 1 : place + 2] == ["note"]
-    if separator == "," and moved and after.isdecimal() and "." not in reward:
+    if separator == "," and moved and DECIMALS.fullmatch(after) and "." not in reward:
         raise UserError(
             f"{reward},{after} may be one number or two cells; write {reward}.{after} if it is one."
         )

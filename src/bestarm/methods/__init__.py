@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
@@ -15,6 +16,7 @@ __all__ = ["METHODS", "Kind", "Method", "Parameter", "Verdict", "method", "parse
 
 Defaults = Callable[[Problem, int], dict[str, Parameter]]
 
+MOST_AGENTS = 10**7
 METHODS: dict[str, tuple[Kind, Defaults]] = {
     "sharp": (sharp.KIND, sharp.defaults),
     "famabpe": (famabpe.KIND, famabpe.defaults),
@@ -37,8 +39,12 @@ def method(name: str, problem: Problem, agents: int = 1, **parameters: Parameter
         raise UserError(
             f"method is {name!r}; it must be one of {', '.join(METHODS)}.{_did_you_mean(name, METHODS)}"
         )
+    if not isinstance(problem, Problem):
+        raise UserError(f"problem is {problem!r}; it must be a Problem, for instance from Problem.load.")
     if isinstance(agents, bool) or not isinstance(agents, int) or agents < 1:
         raise UserError(f"agents is {agents!r}; it must be a whole number of at least 1.")
+    if agents > MOST_AGENTS:
+        raise UserError(f"agents is {agents}; it must be at most {MOST_AGENTS}.")
     kind, defaults = METHODS[name]
     merged = defaults(problem, agents)
     for given, value in parameters.items():
@@ -62,7 +68,9 @@ def parse_parameters(settings: list[str]) -> dict[str, Parameter]:
         key, separator, text = setting.partition("=")
         if not separator or not key or not text:
             raise UserError(f"--set takes name=value, for instance gamma=0.01; it got {setting!r}.")
-        parsed[key.strip()] = _number_or_word(text.strip())
+        value = parsed[key.strip()] = _number_or_word(text.strip())
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UserError(f"--set {setting}: the value must be a finite number, or a word.")
     return parsed
 
 

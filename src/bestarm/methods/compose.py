@@ -123,13 +123,13 @@ class _Checked:
 
     def fraction(self, name: str, *, needed: bool) -> Fraction:
         """γ as a fraction of small whole numbers, so that the count trigger is exact: 0.1 is 1/10."""
-        if not needed:
+        if name not in self.parameters and not needed:
             return Fraction(0)
         value = self.positive(name, default=1.0)
         exact = Fraction(value).limit_denominator(max(10**6, math.ceil(10 / value)))
         if not Fraction(1, 10**12) <= exact <= 10**6:
             raise UserError(f"{self.method}: {name} is {value!r}; it must lie between 1e-12 and 1e6.")
-        return exact
+        return exact if needed else Fraction(0)
 
 
 def _warn_of_length(name: str, problem: Problem) -> None:

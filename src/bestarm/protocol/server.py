@@ -86,7 +86,7 @@ class Server:
     def _add(self, tally: Tally) -> Tally:
         with np.errstate(over="ignore"):
             total = self.total + tally
-        if not np.isfinite(total.reward_sums).all() or (total.pulls >= MOST_PULLS).any():
+        if not np.isfinite(total.reward_sums).all() or not total.pulls.sum(dtype=np.float64) < MOST_PULLS:
             raise ProtocolError("tally: with it the total would be too large for a number to hold.")
         return total
 

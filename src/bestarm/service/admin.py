@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from bestarm.errors import UserError
+from bestarm.private import write_private
 from bestarm.service.storage import Storage
 from bestarm.service.tokens import TOKEN, new_secret
 
@@ -21,7 +21,7 @@ def admit(storage: Storage, file: Path | None) -> str | None:
     secret = _read(file)
     if not secret:
         secret = new_secret()
-        _write(file, secret)
+        write_private(file, secret + "\n")
     storage.admit(secret).result()
     return None
 
@@ -39,15 +39,3 @@ def _read(file: Path) -> str:
             "empty it, and it gets one."
         )
     return secret
-
-
-def _write(file: Path, secret: str) -> None:
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            os.fchmod(descriptor, 0o600)
-            opened.write(secret + "\n")
-            opened.flush()
-            os.fsync(descriptor)
-    except OSError as error:
-        raise UserError(f"{file}: the token can't be written: {error}.") from None

@@ -58,8 +58,11 @@ class Access:
         return token
 
     async def still(self, token: Token) -> bool:
-        """Whether a caller that stays connected may stay."""
-        found = await self._find(token.hash)
+        """Whether a caller that stays connected may stay; not if nobody can say, and it may come again."""
+        try:
+            found = await self._find(token.hash)
+        except Refused:
+            return False
         return found is not None and found.valid(self._storage.now())
 
     def forget(self, token_id: str) -> None:

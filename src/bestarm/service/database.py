@@ -49,7 +49,10 @@ def _sqlite(url: URL) -> Engine:
     if not path.parent.is_dir():
         raise UserError(f"storage: there is no folder {str(path.parent)!r} for {path.name!r}; make it first.")
     # Only this user reads the file: it holds the log and the hashes of the tokens.
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise UserError(f"storage: {path} can't be opened: {error.strerror}.") from None
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE})
 
     @event.listens_for(engine, "connect")
@@ -71,6 +74,7 @@ def _postgresql(url: URL) -> Engine:
     limits = f"-c lock_timeout={PATIENCE * 1000} -c idle_in_transaction_session_timeout=30000"
     engine = create_engine(
         url,
+        pool_pre_ping=True,  # a connection that was cut while it was idle is replaced before it is used
         isolation_level="READ COMMITTED",  # a lock that was waited for shows what was committed meanwhile
         connect_args={"connect_timeout": PATIENCE, "options": limits},
     )

@@ -31,8 +31,9 @@ def estimates(method: Method, tally: Tally) -> list[Estimate | None]:
         return [Estimate(total / pulls, None, None) if pulls else None for pulls, total in pairs]
     values = method.read(tally)[0].values
     radii = radii_of(method, tally)
+    least, most = method.problem.reward_range or (-np.inf, np.inf)  # no mean lies outside
     return [
-        Estimate(value, value - radius, value + radius)
+        Estimate(value, max(value - radius, min(least, value)), min(value + radius, max(most, value)))
         for value, radius in zip(values.tolist(), radii.tolist(), strict=True)
     ]
 

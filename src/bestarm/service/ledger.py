@@ -108,6 +108,10 @@ class Ledger:
         """What an agent that joins now is told."""
         return self.server.download()
 
+    def has(self, upload: Upload) -> bool:
+        """Whether the log has an upload of this agent with this sequence."""
+        return (upload.agent, upload.sequence) in self._positions
+
     def take(self, upload: Upload, received_at: str) -> Taken:
         """Append an upload to the log, or find it there; refused, with nothing changed, if neither fits."""
         position = self._positions.get((upload.agent, upload.sequence))

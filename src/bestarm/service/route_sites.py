@@ -13,6 +13,7 @@ from bestarm.protocol import Upload
 from bestarm.service import shapes
 from bestarm.service.bodies import answer, check_fields, read_object
 from bestarm.service.describe import StudyName, answers
+from bestarm.service.names import check_name
 from bestarm.service.service import Service
 from bestarm.service.tokens import Role
 
@@ -28,14 +29,16 @@ def router(service: Service) -> APIRouter:
         "/studies/{study}/join",
         summary="Join a study, or ask again after a restart",
         responses=answers(shapes.Joined, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.Nothing, required=False),
+        openapi_extra=shapes.body(shapes.Joining, required=False),
     )
     async def join(request: Request, study: StudyName) -> Response:
         token = await access.allow(request, AGENT, study)
-        check_fields(await read_object(request, limits.body, may_be_empty=True), set(), set())
+        body = await read_object(request, limits.body, may_be_empty=True)
+        check_fields(body, set(), {"journal"})
+        journal = check_name("journal", body["journal"]) if "journal" in body else None
         found = await service.study(study)
         agent = str(token.agent)
-        sequence, reply = await asyncio.wrap_future(storage.join(found, agent))
+        sequence, reply = await asyncio.wrap_future(storage.join(found, agent, journal))
         method = found.method
         return answer(
             {

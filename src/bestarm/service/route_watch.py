@@ -71,7 +71,7 @@ def router(service: Service) -> APIRouter:
                 # Uploads between the look and the watch are in this second look.
                 start = await asyncio.wrap_future(storage.look(study))
                 async for events in follow(service.hub, watch, after, limits.keep_alive, start):
-                    if events is None and not await access.still(token):
+                    if not await access.still(token):
                         return
                     yield events or ": nothing new\n\n"
         finally:

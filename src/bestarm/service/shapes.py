@@ -172,6 +172,17 @@ class Nothing(Shape):
     """A body with nothing in it; it may be left out."""
 
 
+class Joining(Shape):
+    """What an agent says of itself; it may be left out."""
+
+    journal: str | None = Field(
+        default=None,
+        pattern=NAME,
+        examples=["5f0c2b9a4d7e1830"],
+        description="The journal that the agent keeps; a second one for the same agent is refused.",
+    )
+
+
 class NewUpload(Shape):
     """What an agent saw since its last upload."""
 

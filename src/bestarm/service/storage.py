@@ -10,13 +10,14 @@ the log.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import Method
@@ -25,6 +26,7 @@ from bestarm.service import clock, studies
 from bestarm.service.counters import Counters
 from bestarm.service.database import open_engine, writing
 from bestarm.service.ledger import Ledger, Snapshot, Study, Taken
+from bestarm.service.names import NAME
 from bestarm.service.tables import prepare, tokens, uploads
 from bestarm.service.tables import studies as study_rows
 from bestarm.service.tokens import Grant, Role, Token, hash_of, new_id, new_secret
@@ -34,6 +36,7 @@ from bestarm.service.writer import Task, Writer
 log = logging.getLogger("bestarm.service")
 
 Grown = Callable[[Ledger, int], None]
+AWAY = "the storage can't be reached; nothing is known to have changed, so send it again later."
 
 
 class Storage:
@@ -49,7 +52,7 @@ class Storage:
         try:
             with writing(self.engine) as connection:
                 prepare(connection)
-        except OperationalError as error:
+        except DatabaseError as error:
             self.engine.dispose()
             raise ServiceError(f"storage: it can't be opened: {_first_line(error)}.") from None
         except UserError:
@@ -93,8 +96,8 @@ class Storage:
     def find(self, name: str) -> Study | None:
         """The study of this name. It may ask the database, so don't call it on an event loop."""
         found = self._studies.get(name)
-        if found is None:
-            with self.engine.connect() as connection:
+        if found is None and NAME.fullmatch(name):
+            with self._reading() as connection:
                 found = self._read_study(connection, name)
             if found is not None:
                 found = self._studies.setdefault(name, found)
@@ -106,7 +109,7 @@ class Storage:
 
     def names(self) -> list[str]:
         """The names of all studies, in the order in which they were made."""
-        with self.engine.connect() as connection:
+        with self._reading() as connection:
             return list(connection.execute(select(study_rows.c.name).order_by(study_rows.c.id)).scalars())
 
     def load(self) -> None:
@@ -126,7 +129,7 @@ class Storage:
     def lengths(self, ids: Iterable[int]) -> dict[int, int]:
         """How long the logs of these studies are, in the database."""
         query = select(uploads.c.study_id, func.max(uploads.c.position)).group_by(uploads.c.study_id)
-        with self.engine.connect() as connection:
+        with self._reading() as connection:
             return {
                 row[0]: row[1] for row in connection.execute(query.where(uploads.c.study_id.in_(list(ids))))
             }
@@ -142,13 +145,13 @@ class Storage:
 
         return self._submit(act, study, writes=True)
 
-    def join(self, study: Study, agent: str) -> Future[tuple[int, Any]]:
+    def join(self, study: Study, agent: str, journal: str | None = None) -> Future[tuple[int, Any]]:
         """An agent's last sequence and the reply that its next plan follows from; again is harmless."""
         joined_at = clock.write(self.now())
 
         def act(work: Work) -> tuple[int, Any]:
             ledger = work.open_ledger(study)
-            work.see(study, agent, joined_at)
+            work.see(study, agent, journal, joined_at)
             return ledger.sequences.get(agent, 0), ledger.reply
 
         return self._submit(act, study, writes=True)
@@ -222,7 +225,7 @@ class Storage:
             which = tokens.c.id == token_id
             if study is not None:
                 which = which & (tokens.c.study_id == study.id)
-            found = self._read_tokens(work.connection, which)
+            found = self._read_tokens(work.connection, which) if "\0" not in token_id else []
             if not found:
                 raise Refused(f"there is no token {token_id[:20]!r} here.", "unknown-token", 404)
             if found[0].role is Role.ADMIN and found[0].valid(now):
@@ -240,12 +243,12 @@ class Storage:
 
     def tokens(self, study: Study | None) -> list[Token]:
         """The tokens of a study, or all."""
-        with self.engine.connect() as connection:
+        with self._reading() as connection:
             return self._read_tokens(connection, None if study is None else tokens.c.study_id == study.id)
 
     def token(self, hashed: str) -> Token | None:
         """The token with this hash, valid or not."""
-        with self.engine.connect() as connection:
+        with self._reading() as connection:
             found = self._read_tokens(connection, tokens.c.hash == hashed)
         return found[0] if found else None
 
@@ -297,9 +300,21 @@ class Storage:
 
     def _fail(self, tasks: list[Task], error: Exception) -> None:
         self.report("the storage failed", error)
+        self._ledgers.clear()  # who knows what the database is when it comes back
         for task in tasks:
-            sentence = "the storage can't be reached; nothing is known to have changed, so send it again later."
-            task.future.set_exception(Refused(sentence, "storage", 503))
+            task.future.set_exception(Refused(AWAY, "storage", 503))
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A connection to look something up, outside the writer's transactions."""
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except DBAPIError as error:
+            if not _lost(error):
+                raise
+            self.report("the storage failed", error)
+            raise Refused(AWAY, "storage", 503) from None
 
     def _read_study(self, connection: Connection, name: str) -> Study | None:
         row = connection.execute(study_rows.select().where(study_rows.c.name == name)).first()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,7 @@ from bestarm.service.ledger import Ledger, OutOfRange, Study
 from bestarm.service.names import check_name
 
 MOST_AGENTS = 1_000_000
+MOST_DIMENSIONS = 2_000
 MOST_DESIGNS = 20_000_000  # entries of FALinPE's table of designs, 16 bytes each
 RESERVED = {"name", "problem", "agents"}
 _one_at_a_time = threading.Lock()
@@ -32,6 +34,8 @@ def check_method(body: dict[str, Any], most_arms: int) -> Method:
     problem = read_problem(body["problem"])
     name, agents, parameters = body.get("method", "sharp"), body["agents"], body.get("parameters", {})
     check_name("the problem's name, which is the study's too,", problem.name)
+    if problem.dimension > MOST_DIMENSIONS:
+        raise UserError(f"problem: it has {problem.dimension} features; this server takes {MOST_DIMENSIONS}.")
     if len(problem.arms) > most_arms:
         raise UserError(f"problem: it has {problem.K} arms; this server takes at most {most_arms}.")
     if not isinstance(name, str):
@@ -41,7 +45,8 @@ def check_method(body: dict[str, Any], most_arms: int) -> Method:
     if not isinstance(parameters, dict):
         raise UserError(f"parameters is {parameters!r}; it must be an object of name: value.")
     for key, value in parameters.items():
-        if key in RESERVED or isinstance(value, bool) or not isinstance(value, int | float | str):
+        word = isinstance(value, str)
+        if key in RESERVED or isinstance(value, bool) or not (word or _is_finite(value)):
             raise UserError(f"parameters: {key} = {value!r} is not a parameter; values are numbers or words.")
     if name == "falinpe" and parameters.get("selection", "ratio") == "ratio":
         _check_designs(problem)
@@ -56,6 +61,10 @@ def check_method(body: dict[str, Any], most_arms: int) -> Method:
             "problem: its numbers are too large or too small to compute with; scale them."
         ) from None
     return built
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _check_designs(problem: Problem) -> None:

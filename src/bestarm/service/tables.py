@@ -22,9 +22,11 @@ from sqlalchemy import (
 
 from bestarm.errors import UserError
 
-VERSION = 1
+VERSION = 2
 # MIGRATIONS[n] takes the tables from version n to n + 1; it runs in the transaction that opens the storage.
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+MIGRATIONS: dict[int, Callable[[Connection], object]] = {
+    1: lambda connection: connection.exec_driver_sql("ALTER TABLE sites ADD COLUMN journal VARCHAR(64)"),
+}
 # Any number that other programs on the same database are unlikely to choose.
 OPENING_LOCK = 20240715
 
@@ -66,6 +68,7 @@ sites = Table(
     Column("study_id", ForeignKey("studies.id"), primary_key=True),
     Column("agent", String(64), primary_key=True),
     Column("joined_at", String(32), nullable=False),
+    Column("journal", String(64)),  # which of the site's journals this agent is, if it says so
 )
 
 tokens = Table(
@@ -85,7 +88,7 @@ tokens = Table(
 def prepare(
     connection: Connection,
     version: int = VERSION,
-    migrations: Mapping[int, Callable[[Connection], None]] = MIGRATIONS,
+    migrations: Mapping[int, Callable[[Connection], object]] = MIGRATIONS,
 ) -> None:
     """Make the tables, or bring those of an older version up to date; refuse those of a newer one."""
     if connection.dialect.name == "postgresql":

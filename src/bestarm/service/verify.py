@@ -18,14 +18,19 @@ def verify(export: object) -> Verdict:
     """The verdict that an export's log leads to; a `ServiceError` says where the export disagrees with it."""
     if not isinstance(export, dict) or any(key not in export for key in NEEDED):
         raise UserError(f"export: it must be an object with {', '.join(NEEDED)}, as `study export` writes it.")
-    if export["method"] not in METHODS or not isinstance(export["parameters"], dict):
+    if not isinstance(export["method"], str) or export["method"] not in METHODS:
         raise UserError(f"export: its method is {export['method']!r}, which this bestarm does not know.")
+    parameters, rows = export["parameters"], export["uploads"]
+    if not isinstance(parameters, dict) or parameters.keys() & {"name", "problem", "agents"}:
+        raise UserError("export: parameters must be an object of name: value.")
+    if not isinstance(rows, list) or not isinstance(export.get("verdicts", []), list):
+        raise UserError("export: uploads and verdicts must be lists.")
     problem = Problem.from_dict(export["problem"])
-    server = Server(method(export["method"], problem, export["agents"], **export["parameters"]))
+    server = Server(method(export["method"], problem, export["agents"], **parameters))
     verdicts = export.get("verdicts")
-    if verdicts is not None and len(verdicts) != len(export["uploads"]):
-        raise ServiceError(f"there are {len(export['uploads'])} uploads and {len(verdicts)} verdicts.")
-    for place, row in enumerate(export["uploads"], 1):
+    if verdicts is not None and len(verdicts) != len(rows):
+        raise ServiceError(f"there are {len(rows)} uploads and {len(verdicts)} verdicts.")
+    for place, row in enumerate(rows, 1):
         try:
             server.receive(_upload(row, problem))
         except UserError as error:

@@ -15,6 +15,10 @@ from bestarm.service.tables import sites, uploads
 from bestarm.service.tables import studies as study_rows
 
 EXTREME = "upload: its numbers, added to what is known, are too large to compute with."
+OTHER_JOURNAL = (
+    "agent {agent!r} has joined with another journal, and two would be taken for one; use that journal, or ask "
+    "for a token with a new agent name."
+)
 
 # The two questions that every transaction asks, put together once.
 LOCK = (
@@ -23,9 +27,9 @@ LOCK = (
     .order_by(study_rows.c.id)
     .with_for_update()
 )
-NEWER = (
+FROM = (
     uploads.select()
-    .where(uploads.c.study_id == bindparam("study"), uploads.c.position > bindparam("known"))
+    .where(uploads.c.study_id == bindparam("study"), uploads.c.position >= bindparam("first"))
     .order_by(uploads.c.position)
 )
 
@@ -58,16 +62,32 @@ class Work:
     def ledger(self, study: Study) -> Ledger:
         """The study, replayed to the end of its log."""
         if study.id not in self.ledgers:
-            known = self.memory.pop(study.id, None)
-            ledger = known or Ledger(study)
-            place = {"study": study.id, "known": len(ledger.entries)}
-            studies.replay(ledger, self.connection.execute(NEWER, place))
-            if known is None:
+            ledger = self.memory.pop(study.id, None)
+            if ledger is None or not self._catch_up(ledger):
+                ledger = Ledger(study)
+                self._catch_up(ledger)
                 given_out = select(study_rows.c.stopped_at, study_rows.c.verdict)
                 row = self.connection.execute(given_out.where(study_rows.c.id == study.id)).one()
+                if row.stopped_at is not None and row.stopped_at > len(ledger.entries):
+                    self._catch_up(ledger)  # another server has stopped the study between the two questions
                 studies.check_verdict(ledger, row.stopped_at, row.verdict)
             self.ledgers[study.id] = ledger
         return self.ledgers[study.id]
+
+    def _catch_up(self, ledger: Ledger) -> bool:
+        """Replay what the log has gained; False, and the ledger is worthless, if it has lost what was there.
+
+        A database that was restored or failed over while the server ran may know less than the server.
+        """
+        known = len(ledger.entries)
+        rows = list(self.connection.execute(FROM, {"study": ledger.study.id, "first": known}))
+        if known:
+            last = ledger.entries[-1]
+            expected = (last.position, last.agent, last.sequence)
+            if not rows or (rows[0].position, rows[0].agent, rows[0].sequence) != expected:
+                return False
+        studies.replay(ledger, rows[1:] if known else rows)
+        return True
 
     def open_ledger(self, study: Study) -> Ledger:
         """The same for a study that is locked; refused if it is closed."""
@@ -84,16 +104,24 @@ class Work:
         seen = self.connection.execute(sites.select().where(sites.c.study_id == study.id))
         return ledger.snapshot(self.closed[study.id], {row.agent: row.joined_at for row in seen})
 
-    def see(self, study: Study, agent: str, joined_at: str) -> None:
-        """Note that an agent has joined."""
+    def see(self, study: Study, agent: str, journal: str | None, joined_at: str) -> None:
+        """Note that an agent has joined; it is the agent of the first journal that it names."""
         here = (sites.c.study_id == study.id) & (sites.c.agent == agent)
-        if self.connection.execute(sites.update().where(here).values(joined_at=joined_at)).rowcount == 0:
-            row = {"study_id": study.id, "agent": agent, "joined_at": joined_at}
+        known = self.connection.execute(sites.select().where(here)).first()
+        if known is None:
+            row = {"study_id": study.id, "agent": agent, "journal": journal, "joined_at": joined_at}
             self.connection.execute(sites.insert().values(**row))
+            return
+        if journal is not None and known.journal not in (None, journal):
+            raise Refused(OTHER_JOURNAL.format(agent=agent), "other-journal", 409)
+        change = sites.update().where(here)
+        self.connection.execute(change.values(joined_at=joined_at, journal=known.journal or journal))
 
     def take(self, study: Study, upload: Upload, received_at: str) -> Taken:
         """Append an upload to the log of a study that is locked."""
-        ledger = self.open_ledger(study)
+        ledger = self.ledger(study)
+        if not ledger.has(upload):
+            self.open_ledger(study)
         stopped_before = ledger.stopped_at
         try:
             taken = ledger.take(upload, received_at)

@@ -16,6 +16,7 @@ from bestarm.simulation.result import Result
 from bestarm.simulation.schedule import Schedule
 
 Progress = Callable[[int], None]
+MOST_SAMPLES = 10**15  # a float still holds every whole number up to there
 
 
 def simulate(
@@ -104,7 +105,7 @@ def prepare(
     chosen = engine or ("events" if schedule.replay is None else "rounds")
     cost = "pulls" if chosen == "events" and method.kind is not Kind.FEDERATED else chosen
     limit = UNBOUNDED[cost] if max_samples is None else max_samples
-    _check_whole("max_samples", limit, len(method.problem.arms))
+    _check_whole("max_samples", limit, len(method.problem.arms), MOST_SAMPLES)
     return Engine(method, environment(method.problem, rewards, table), schedule, seed, chosen, limit)
 
 
@@ -128,6 +129,8 @@ def _map(engine: Engine, runs: int, jobs: int, cluster: str | None, progress: Pr
         progress(len(outcomes))
 
 
-def _check_whole(name: str, value: int, least: int) -> None:
+def _check_whole(name: str, value: int, least: int, most: int | None = None) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise UserError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
+    if most is not None and value > most:
+        raise UserError(f"{name} is {value!r}; it must be at most {most}.")

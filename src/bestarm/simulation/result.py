@@ -20,6 +20,8 @@ from bestarm.simulation.outcome import Outcome
 from bestarm.theory import Bounds
 from bestarm.theory import bounds as theory_bounds
 
+SUMMARISED = ("samples", "communications", "switches", "unsent")
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -102,6 +104,8 @@ class Result:
 
     def summary(self, field: str = "samples") -> Summary:
         """Mean, error and quantiles of `samples`, `communications`, `switches` or `unsent`."""
+        if field not in SUMMARISED:
+            raise UserError(f"field is {field!r}; it must be one of {', '.join(SUMMARISED)}.")
         return Summary.of(getattr(self, field))
 
     @property
