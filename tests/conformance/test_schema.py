@@ -9,7 +9,7 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, tex
 from test_log import PROBLEM, create, look, send
 from uploads import batch
 
-from bestarm.errors import ServiceError, UserError
+from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.service.database import open_engine, writing
 from bestarm.service.storage import Storage
 from bestarm.service.tables import VERSION, prepare, schema
@@ -97,3 +97,16 @@ def test_a_url_that_is_no_storage_gets_a_sentence(storage_url: str, sentence: st
 def test_a_database_that_is_away_gets_a_sentence() -> None:
     with pytest.raises(ServiceError, match="can't be opened"):
         Storage("postgresql+psycopg://nobody@127.0.0.1:1/nothing")
+
+
+def test_version_1_gets_the_column_for_journals(opened: Any) -> None:
+    storage = opened()
+    study = create(storage)
+    storage.join(study, "lab-a").result()
+    with storage.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE sites DROP COLUMN journal"))
+    set_version(storage, 1)
+    updated = opened()
+    assert updated.join(study, "lab-a", "first").result()[0] == 0
+    with pytest.raises(Refused, match="another journal"):
+        updated.join(study, "lab-a", "second").result()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
+import threading
 from typing import Any
 
 import pytest
@@ -157,3 +159,31 @@ def test_a_stream_over_http_ends_when_its_token_is_revoked(make_world: Any) -> N
     assert [place for place, _, _ in parse(answer.text)] == [2]
     assert ": nothing new" in answer.text
     assert world.storage.counters.streams == 0
+
+
+def test_a_stream_ends_with_its_token_even_while_uploads_arrive(make_world: Any) -> None:
+    world = make_world(keep_alive=30.0)  # so that nothing but uploads wakes the stream
+    world.create()
+    lab = world.connect(world.token(role="agent", agent="lab-a"))
+    viewer = world.admin.call("POST", "/v1/studies/ligands/tokens", {"role": "viewer"})
+    over = threading.Event()
+
+    def upload() -> None:
+        for sequence in itertools.count(1):
+            if over.is_set():
+                return
+            body = batch(PROBLEM, "lab-a", sequence, size=1).to_json(PROBLEM.arms)
+            lab.call("POST", "/v1/studies/ligands/uploads", body)
+            if sequence == 3:
+                world.admin.call("DELETE", f"/v1/tokens/{viewer['id']}")
+            over.wait(0.1)
+
+    uploading = threading.Thread(target=upload)
+    uploading.start()
+    try:
+        headers = {"Authorization": f"Bearer {viewer['token']}"}
+        answer = world.http().get("/v1/studies/ligands/events", headers=headers, timeout=20)
+    finally:
+        over.set()
+        uploading.join()
+    assert 1 <= len(parse(answer.text)) <= 5

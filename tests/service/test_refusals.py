@@ -227,3 +227,53 @@ def test_too_many_calls_are_slowed_down_for_that_token_only(make_world: Any) -> 
     assert refusal(answers[-1]) == (429, "too-fast")
     assert 1 <= int(answers[-1].headers["Retry-After"]) <= 2
     assert calm.get("/v1/studies").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (b'"parameters": {"gamma": 1e309}', "gamma"),
+        (b'"parameters": {"pseudo_count": -1e309}', "pseudo_count"),
+        (b'"method": "famabpe", "parameters": {"gamma": "abc"}', "gamma is 'abc'"),
+        (b'"parameters": {"gamma": "abc"}', "gamma is 'abc'"),
+    ],
+)
+def test_a_study_with_parameters_that_are_no_numbers_is_refused(
+    world: Any, fields: bytes, sentence: str
+) -> None:
+    problem = json.dumps(small_problem("other").to_dict()).encode()
+    content = b'{"problem": ' + problem + b', "agents": 2, ' + fields + b"}"
+    answer = world.http(world.admin_token).post("/v1/studies", content=content)
+    assert refusal(answer)[0] == 422
+    assert sentence in answer.json()["error"]
+
+
+def test_a_study_with_too_many_features_is_refused(world: Any) -> None:
+    problem = {"name": "wide", "sigma": 0.3, "arm": [{"name": n, "features": [0.001] * 2001} for n in "AB"]}
+    problem["arm"][1]["features"][0] = 0.5
+    answer = world.http(world.admin_token).post("/v1/studies", json={"problem": problem, "agents": 2})
+    assert refusal(answer)[0] == 422
+    assert "2001 features" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("path", ["/v1/studies/%00", "/v1/studies/a%00b/status", "/v1/studies/%0A"])
+def test_names_that_no_study_has_are_unknown(world: Any, path: str) -> None:
+    assert refusal(world.http(world.admin_token).get(path))[0] == 404
+    assert refusal(world.http(world.admin_token).delete("/v1/tokens/%00"))[0] == 404
+
+
+def test_more_samples_than_a_number_holds_are_refused(world: Any) -> None:
+    lab = world.http(world.token(role="agent", agent="lab-a"))
+    tally = {arm: [2**53 - 1, 0.0] for arm in ARMS}
+    answer = lab.post("/v1/studies/ligands/uploads", json=GOOD | {"tally": tally})
+    assert refusal(answer)[0] == 422
+    assert world.admin.call("GET", "/v1/studies/ligands")["samples"] == 0
+
+
+@pytest.mark.parametrize("journal", ["", "a b", "x" * 65, None, 5])
+def test_a_join_with_a_journal_that_is_no_name_is_refused(world: Any, journal: object) -> None:
+    lab = world.http(world.token(role="agent", agent="lab-a"))
+    assert refusal(lab.post("/v1/studies/ligands/join", json={"journal": journal}))[0] == 422
+    assert lab.post("/v1/studies/ligands/join", json={"journal": "first"}).status_code == 200
+    assert lab.post("/v1/studies/ligands/join", json={}).status_code == 200
+    assert refusal(lab.post("/v1/studies/ligands/join", json={"journal": "second"})) == (409, "other-journal")

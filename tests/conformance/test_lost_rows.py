@@ -1,0 +1,92 @@
+"""A database that knows less than the server did, or is away: nothing is made up, and nothing is stuck."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+from sqlalchemy.exc import OperationalError
+from test_log import PROBLEM, assert_replays, create, look, send
+from uploads import batch
+
+from bestarm.errors import Refused
+from bestarm.service.storage import Storage
+
+
+def lose(storage: Storage, after: int) -> None:
+    """What a restored backup or a lagging standby does, while the server runs."""
+    with storage.engine.begin() as connection:
+        connection.execute(text("DELETE FROM uploads WHERE position > :after"), {"after": after})
+
+
+def test_a_log_that_became_shorter_is_read_again(opened: Any) -> None:
+    storage = opened()
+    study = create(storage)
+    send(storage, study, *(batch(PROBLEM, "lab-a", sequence, size=1) for sequence in range(1, 6)))
+    lose(storage, 3)
+    with pytest.raises(Refused) as refusal:  # the site hears that uploads are gone
+        send(storage, study, batch(PROBLEM, "lab-a", 6, size=1))
+    assert refusal.value.code == "gap"
+    assert storage.join(study, "lab-a").result()[0] == 3
+    assert send(storage, study, batch(PROBLEM, "lab-b", 1, size=1))[0].position == 4
+    for source in (storage, opened()):
+        snapshot = look(source, study)
+        assert snapshot.uploads == 4
+        assert_replays(snapshot)
+
+
+def test_a_log_in_which_another_upload_took_the_place_is_read_again(opened: Any) -> None:
+    storage, other = opened(), opened()
+    study = create(storage)
+    send(storage, study, *(batch(PROBLEM, "lab-a", sequence, size=1) for sequence in (1, 2, 3)))
+    lose(storage, 2)
+    send(other, study, batch(PROBLEM, "lab-b", 1, size=1))
+    assert send(storage, study, batch(PROBLEM, "lab-c", 1, size=1))[0].position == 4
+    snapshot = look(storage, study)
+    assert [upload.agent for upload in snapshot.log] == ["lab-a", "lab-a", "lab-b", "lab-c"]
+    assert_replays(snapshot)
+
+
+def test_a_study_that_another_server_stops_while_it_is_read_is_not_damaged(opened: Any) -> None:
+    """Between the question for the log and the one for the verdict, the stopping upload is committed."""
+    storage, other = opened(), opened()
+    study = create(storage)
+    sequence = 1
+    while True:
+        snapshot = look(opened(), study)
+        upload = batch(PROBLEM, "lab-a", sequence, size=40)
+        if snapshot.study.method.verdict(snapshot.total + upload.tally).stopped:
+            break
+        send(other, study, upload)
+        sequence += 1
+    late = opened()
+
+    @event.listens_for(late.engine, "after_cursor_execute")
+    def stop(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        if "FROM uploads" in statement and not stopped:
+            stopped.append(True)
+            if late.engine.dialect.name == "postgresql":  # SQLite's reader sees one state of the file
+                send(other, study, upload)
+
+    stopped: list[bool] = []
+    assert_replays(look(late, study))
+    assert stopped
+
+
+def test_reads_say_that_the_storage_is_away(storage: Storage) -> None:
+    create(storage)
+
+    @event.listens_for(storage.engine, "before_cursor_execute")
+    def fail(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        raise OperationalError(statement, {}, Exception("the connection was lost"))
+
+    for read in (
+        storage.names,
+        lambda: storage.tokens(None),
+        lambda: storage.token("x"),
+        lambda: storage.find("y"),
+    ):
+        with pytest.raises(Refused) as refusal:
+            read()
+        assert (refusal.value.code, refusal.value.status) == ("storage", 503)
