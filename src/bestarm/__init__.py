@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
-from bestarm.errors import ProblemWarning, UserError
+from bestarm.errors import ProblemWarning, ServiceError, UserError
 from bestarm.estimate import Estimate, estimate
 from bestarm.methods import METHODS, Method, Verdict, method
 from bestarm.problem import Problem
@@ -39,6 +39,7 @@ __all__ = [
     "Result",
     "Schedule",
     "Server",
+    "ServiceError",
     "Stop",
     "Sweep",
     "Tally",
@@ -55,6 +56,10 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,12 @@
 
 
 class UserError(ValueError):
-    """Input that can't be used; the message is one sentence for the person who gave it."""
+    """Input that can't be used; the message is one sentence for the person who gave it.
+
+    >>> raise UserError("delta is 2; it must be a number above 0 and below 1.")
+    Traceback (most recent call last):
+    bestarm.errors.UserError: delta is 2; it must be a number above 0 and below 1.
+    """
 
 
 class Refused(UserError):

@@ -23,6 +23,8 @@ Limits = tuple[float, float]
 ROUNDING = 1e-9
 # Larger rewards are mistakes, and sums and squares of them would leave the range of floating point.
 MOST_REWARD = 1e100
+# And so are rewards this many times sigma away from 0: their sums round away what tells the arms apart.
+MOST_SIGMAS = 1e12
 LEAST_DELTA = 1e-100
 
 
@@ -109,6 +111,10 @@ class Problem:
             known = linear_means(names, matrix, weights, limits)
         if known is not None and limits is not None:
             check_inside(names, known, limits)
+        for field, number in zip(("low", "high"), limits or (), strict=False):
+            check_distance(f"{field} end of reward_range", number, sigma)
+        for arm, mean in zip(names, [] if known is None else known.tolist(), strict=False):
+            check_distance(f"mean of arm {arm!r}", mean, sigma)
         if matrix is not None:
             warn_of_twins(names, matrix)
         self.__setstate__((name, names, sigma, delta, epsilon, matrix, known, weights, limits))
@@ -246,7 +252,7 @@ class Problem:
         bestarm.errors.UserError: reward is 1.5; it must be a number from 0.0 to 1.0, the reward_range.
         """
         if self.reward_range is None:
-            return check_size("reward", check_number("reward", reward))
+            return check_distance("reward", check_size("reward", check_number("reward", reward)), self.sigma)
         low, high = self.reward_range
         allowed = f"a number from {low} to {high}, the reward_range"
         return check_number("reward", reward, allowed, lambda x: low <= x <= high)
@@ -279,6 +285,12 @@ def check_size(field: str, number: float) -> float:
     """A number that is a reward, or is compared with rewards, and can be computed with."""
     allowed = f"a number from {-MOST_REWARD} to {MOST_REWARD}"
     return check_number(field, number, allowed, lambda x: abs(x) <= MOST_REWARD)
+
+
+def check_distance(field: str, number: float, sigma: float) -> float:
+    """A number that is not so many sigmas away from 0 that sums of such rewards say nothing about the arms."""
+    allowed = f"at most {MOST_SIGMAS:g} sigma away from 0; subtract a constant from all rewards"
+    return check_number(field, number, allowed, lambda x: abs(x) <= MOST_SIGMAS * sigma)
 
 
 def check_list(field: str, value: object, of: str) -> list[Any]:

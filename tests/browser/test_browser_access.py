@@ -36,7 +36,7 @@ def test_an_administrator_sees_all_studies(
     assert [row.locator("a").inner_text() for row in rows.all()] == ["third", "first", "second"]
     expect(rows.nth(0)).to_contain_text("○ Waiting")
     expect(rows.nth(1)).to_contain_text("● Running")
-    expect(rows.nth(2)).to_contain_text("✓ Settled")
+    expect(rows.nth(2)).to_contain_text("✓ Finished")
     expect(rows.nth(2)).to_contain_text("100 %")
     line = rows.nth(1).locator(".sparkline path").nth(1).get_attribute("d")
     assert line is not None
@@ -55,7 +55,7 @@ def test_a_viewer_sees_its_own_study_at_once_and_no_other(
 ) -> None:
     window = open_window(server.url)
     page = window.sign_in(studies[1].viewer)
-    expect(page.get_by_role("heading", level=1)).to_have_text("second ✓ Settled")
+    expect(page.get_by_role("heading", level=1)).to_have_text("second ✓ Finished")
     page.get_by_role("link", name="All studies").click()
     expect(page.locator(".studies tbody tr")).to_have_count(1)
     page.goto(f"{server.url}/#/studies/first")

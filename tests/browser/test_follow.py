@@ -96,7 +96,7 @@ def test_a_whole_study(study: Federation, open_window: Callable[..., Window]) ->
     expect(page.get_by_role("region", name="Verdict")).to_be_visible()
     shows(page, "answer", "alpha")
     shows(page, "guarantee", status["promise"].splitlines()[0])
-    expect(page.locator(".pill").first).to_have_text("✓ Settled")
+    expect(page.locator(".pill").first).to_have_text("✓ Finished")
     expect(page.locator('[data-part="announce"]')).to_contain_text("The best arm is")
     expect(page).to_have_title(f"✓ \u2068alpha\u2069 – {study.problem.name} – bestarm")
     expect(page.locator("[data-position]")).to_have_attribute("data-position", str(status["uploads"]))

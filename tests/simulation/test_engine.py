@@ -87,7 +87,7 @@ def test_compiled_and_plain_loops_make_the_same_runs(name: str) -> None:
         outcome = compiled.run(number)
         random = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(number,)))
         limit, trace = compiled.max_samples, np.zeros((0, 4))
-        plain, *_ = loop(*compiled._arguments, limit, random, trace)
+        plain, *_ = loop(*compiled._arguments, limit, random, trace, np.zeros(1, np.int64))
         assert outcome._replace(breaking_index=0.0) == plain._replace(breaking_index=0.0)
         assert outcome.breaking_index == pytest.approx(plain.breaking_index, rel=1e-9, abs=1e-12)
 

@@ -212,7 +212,14 @@ def by_plain_events(case: Case, mistake: str, runs: int = 2_000) -> dict[str, Sa
     for number in range(runs):
         random: Any = Mistaken(np.random.default_rng([3, number]), mistake)
         outcome, *_ = loop(
-            method.plan_width, method.setting, engine.environment, clocks, 10**9, random, np.zeros((0, 4))
+            method.plan_width,
+            method.setting,
+            engine.environment,
+            clocks,
+            10**9,
+            random,
+            np.zeros((0, 4)),
+            np.zeros(1, np.int64),
         )
         outcomes.append(outcome)
     return columns(outcomes)

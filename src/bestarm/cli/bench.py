@@ -22,7 +22,7 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions and smaller tasks.")] = False,
     format: Annotated[Format, typer.Option(help="For people, or for programs.")] = Format.table,
 ) -> None:
-    """Measure the simulators on this machine, in one run; it takes about two minutes, with --quick half of one.
+    """Measure the simulators on this machine, in one run: about three minutes, with --quick half of one.
 
     Times are CPU time of one core after compilation. benchmarks/README.md explains every number.
     """

@@ -26,7 +26,7 @@ Examples:
   bestarm estimate problem.toml --set thrift=messages --format json
 
 The numbers come from simulated runs. A problem with means is simulated as it is; without means, or with --gaps,
-each gap is assumed in turn. The narrower the gap, the longer the study: half the gap takes about four times the
+each gap is assumed in turn. The narrower the gap, the longer the study: half the gap takes up to four times the
 samples.
 """
 

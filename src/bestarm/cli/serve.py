@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bestarm.cli.output import errors, say
+from bestarm.cli.output import Format, errors, print_json, say
+from bestarm.cli.server import Output
 from bestarm.errors import UserError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -52,12 +55,13 @@ def serve(
         float, typer.Option(min=1.0, help="Seconds of silence after which a site is shown as stale.")
     ] = 86_400.0,
     access_log: Annotated[bool, typer.Option("--access-log", help="Write a line for every request.")] = False,
+    output: Output = Format.table,
 ) -> None:
     """Run the server that sites talk to."""
     try:
         from bestarm.service.admin import admit
         from bestarm.service.app import create_app
-        from bestarm.service.listener import is_loopback, listen
+        from bestarm.service.listener import bind, is_loopback, listen
         from bestarm.service.service import Limits
         from bestarm.service.storage import Storage
     except ModuleNotFoundError as error:
@@ -70,28 +74,29 @@ def serve(
     if not is_loopback(address) and ssl_certfile is None:
         say("warning: tokens travel in the clear; give --ssl-certfile, or listen behind a proxy that has TLS.")
     limits = Limits(body=max_body, arms=max_arms, rate=rate, burst=2 * rate, stale_after=stale_after)
-    opened = Storage(storage)
-    try:
+    with bind(address, port) as bound, closing(Storage(storage)) as opened:
         secret = admit(opened, admin_token_file)
-        if secret is not None:
+        if secret is not None and output is Format.table:
             print(f"admin token: {secret}", flush=True)
         opened.load()
         listen(
             create_app(opened, limits),
+            bound,
             address,
-            port,
-            listening=lambda url: announce(url, admin_token_file),
+            listening=lambda url: announce(url, secret, admin_token_file, output),
             certificate=ssl_certfile,
             key=ssl_keyfile,
             proxies=forwarded_allow_ips,
             access_log=access_log,
         )
-    finally:
-        opened.close()
 
 
-def announce(url: str, admin_token_file: Path | None) -> None:
+def announce(url: str, secret: str | None, admin_token_file: Path | None, output: Format) -> None:
     """Where the server is; and, to somebody who watches it start, what to do with that."""
+    if output is Format.json:
+        print_json({"url": url, "admin_token": secret})
+        sys.stdout.flush()
+        return
     print(f"listening on {url}", flush=True)
     if errors.is_terminal:
         token = "the administrator's token" + (f", in {admin_token_file}" if admin_token_file else "")

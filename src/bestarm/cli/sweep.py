@@ -29,7 +29,7 @@ from bestarm.simulation.sweep import Sweep, run_grid, runs_path
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-TOLD_APART = ("problem", "sigma", "delta", "epsilon", "method", "agents", "seed")
+TOLD_APART = ("problem", "arms", "gap", "sigma", "delta", "epsilon", "method", "agents", "seed")
 
 
 @app.command()

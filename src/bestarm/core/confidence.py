@@ -71,7 +71,7 @@ def falinpe(pulls: Counts, view: View, setting: Setting) -> Reading:
     agents, gamma1 = setting.agents, setting.gamma1
     gamma2 = setting.gamma_over / setting.gamma_under
     inside = 1.0 + (1.0 + gamma2 * agents) * view.samples / (min(gamma1, 1.0) * setting.regulariser)
-    noise = setting.sigma * np.sqrt(setting.features.shape[1] * np.log(2.0 / setting.delta * inside))
+    noise = setting.sigma * np.sqrt(setting.dimension * np.log(2.0 / setting.delta * inside))
     inflation = np.sqrt(2.0 * gamma1) * agents + np.sqrt(1.0 + gamma1 * agents)
     return ridge_reading(view, np.sqrt(setting.regulariser) + inflation * noise, setting)
 

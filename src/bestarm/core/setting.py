@@ -10,8 +10,8 @@ from bestarm.core.tally import Counts, Floats
 class Setting(NamedTuple):
     """Problem and parameters as the rules see them. A rule reads the fields it needs and no others.
 
-    `features` has one row an arm. Its coordinates are the given ones for the ridge estimate, orthonormal
-    coordinates of the span for the span estimate, and none (K×0) for separate arms.
+    `features` has one row an arm: coordinates of the same lengths and angles as the given ones for the ridge
+    estimate, orthonormal coordinates of the span for the span estimate, none (K×0) for separate arms.
     `design_arms[i, j]` and `design_weights[i, j]` hold p*(x_i − x_j), the arms first, −1 where there are no
     more; a first entry of −2 means that the linear programme of this pair was not solved yet.
     """
@@ -22,6 +22,7 @@ class Setting(NamedTuple):
     delta: float
     epsilon: float
     features: Floats
+    dimension: int  # d: of the features as they were given
     gamma_over: int  # γ (FALinPE: γ₂) as a fraction of whole numbers
     gamma_under: int
     gamma1: float

@@ -17,8 +17,12 @@ def every_pull(view: View, reading: Reading, arm: int, setting: Setting) -> int:
 
 
 def count(view: View, reading: Reading, arm: int, setting: Setting) -> int:
-    """The smallest n with `N + n > (1+γ) N` (Algorithm 1, line 11), in whole numbers: no tie can fall wrong."""
-    return view.samples * setting.gamma_over // setting.gamma_under + 1
+    """The smallest n with `N + n > (1+γ) N` (Algorithm 1, line 11), in whole numbers: no tie can fall wrong.
+
+    That is ⌊Nγ⌋ + 1. The whole part of N over γ's denominator goes by itself, so that no product overflows.
+    """
+    over, under = setting.gamma_over, setting.gamma_under
+    return view.samples // under * over + view.samples % under * over // under + 1
 
 
 def determinant(view: View, reading: Reading, arm: int, setting: Setting) -> int:
@@ -27,11 +31,12 @@ def determinant(view: View, reading: Reading, arm: int, setting: Setting) -> int
     One arm x is pulled between two uploads, so the ratio of determinants is `1 + n ‖x‖²_{V⁻¹}`.
     """
     row = setting.features[arm]
-    return min(exceed(np.dot(row, view.inverse @ row), setting.gamma1), count(view, reading, arm, setting))
+    step, most = np.dot(row, view.inverse @ row), count(view, reading, arm, setting)
+    return exceed(step, setting.gamma1) if most * step > setting.gamma1 else most
 
 
 def exceed(step: float, level: float) -> int:
-    """The smallest whole n ≥ 1 with `n · step > level`."""
+    """The smallest whole n ≥ 1 with `n · step > level`, for a step above 0."""
     n = max(int(level / step), 1)
     while n * step <= level:
         n += 1

@@ -22,6 +22,7 @@ from bestarm.methods import Parameter
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
 from bestarm.simulation.api import prepare
+from bestarm.simulation.outcome import is_wrong
 
 LOWER_BOUND = "lower-bound"
 # What the outcome of a run depends on, besides the cell itself.
@@ -171,7 +172,7 @@ def run_cell(cell: Cell) -> list[Row]:
                 bool(outcome.stopped),
                 problem.arms[outcome.arm] if outcome.stopped else "",
                 bool(outcome.stopped and behind == 0.0),
-                bool(outcome.stopped and behind > problem.epsilon + 1e-12),
+                bool(outcome.stopped and is_wrong(problem.means, problem.epsilon)[outcome.arm]),
             )
         )
     return rows

@@ -43,6 +43,9 @@ TRIGGER = {
 }
 THRIFT = {"samples": (0.02, 0.3, 0.1), "balanced": (0.05, 1.4, 0.18), "messages": (0.2, 4.0, 0.3)}
 PERIOD_COUNTS = ("agent", "all")
+MOST_DESIGNS = 20_000_000  # entries of the ratio rule's table of designs, 16 bytes each
+MOST_AT_ONCE = 10**9  # pulls in a batch or an episode that somebody may ask for
+MOST_GAMMA = 1000
 
 
 def compose(
@@ -77,6 +80,7 @@ def compose(
         delta=problem.delta,
         epsilon=problem.epsilon,
         features=_coordinates(problem, stopping),
+        dimension=problem.dimension,
         gamma_over=gamma.numerator,
         gamma_under=gamma.denominator,
         gamma1=check.positive("gamma1", default=1.0),
@@ -113,6 +117,8 @@ class _Checked:
         value = self.parameters.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise UserError(f"{self.method}: {name} is {value!r}; it must be a whole number of at least 1.")
+        if value > MOST_AT_ONCE:
+            raise UserError(f"{self.method}: {name} is {value!r}; it must be at most {MOST_AT_ONCE}.")
         return value
 
     def positive(self, name: str, *, default: float) -> float:
@@ -127,8 +133,8 @@ class _Checked:
             return Fraction(0)
         value = self.positive(name, default=1.0)
         exact = Fraction(value).limit_denominator(max(10**6, math.ceil(10 / value)))
-        if not Fraction(1, 10**12) <= exact <= 10**6:
-            raise UserError(f"{self.method}: {name} is {value!r}; it must lie between 1e-12 and 1e6.")
+        if not Fraction(1, 10**12) <= exact <= MOST_GAMMA:
+            raise UserError(f"{self.method}: {name} is {value!r}; it must lie between 1e-12 and {MOST_GAMMA}.")
         return exact if needed else Fraction(0)
 
 
@@ -148,23 +154,46 @@ def _coordinates(problem: Problem, stopping: str) -> Floats:
     if problem.features is None or STOPPING[stopping][0] is SEPARATE:
         return np.zeros((len(problem.arms), 0))
     if STOPPING[stopping][0] is RIDGE:
-        return np.array(problem.features, dtype=np.float64, order="C")
-    return span_coordinates(problem.features)
+        return row_coordinates(problem.features)
+    return span_coordinates(problem.features)[0]
 
 
-def span_coordinates(features: Floats) -> Floats:
+def span_coordinates(features: Floats) -> tuple[Floats, Floats]:
     """Orthonormal coordinates Z of the features' span, one row an arm: `Z'Z = I`, as many columns as the rank.
 
-    >>> span_coordinates(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]])).shape
+    And the singular values that belong to the columns.
+
+    >>> span_coordinates(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]]))[0].shape
     (3, 1)
     """
     left, singular, _ = np.linalg.svd(features, full_matrices=False)
     rank = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
-    return np.ascontiguousarray(left[:, :rank])
+    return np.ascontiguousarray(left[:, :rank]), singular[:rank]
+
+
+def row_coordinates(features: Floats) -> Floats:
+    """The features in as many coordinates as they have dimensions between them, with the same inner products.
+
+    Features that do not span their space leave V = λ in the other directions, and with a small λ its inverse
+    has no correct digit left. In these coordinates nothing is lost: x'V⁻¹y and det V / λ^d are the same.
+
+    >>> row_coordinates(np.array([[3.0, 4.0], [0.3, 0.4]])).round(9).tolist()
+    [[-5.0], [-0.5]]
+    """
+    coordinates, singular = span_coordinates(features)
+    if singular.size == features.shape[1]:
+        return np.array(features, dtype=np.float64, order="C")
+    return np.ascontiguousarray(coordinates * singular)
 
 
 def _unsolved_designs(problem: Problem, selection: str) -> Counts:
     if selection != "ratio" or problem.features is None:
         return np.zeros((0, 0, 0), dtype=np.int64)
     arms, dimension = problem.features.shape
-    return np.full((arms, arms, max(2, min(arms, dimension + 1))), sampling.UNSOLVED, dtype=np.int64)
+    shape = (arms, arms, max(2, min(arms, dimension + 1)))
+    if math.prod(shape) > MOST_DESIGNS:
+        raise UserError(
+            f"selection=ratio keeps a table of all pairs, too large for {arms} arms; "
+            "set selection=greedy, or take sharp."
+        )
+    return np.full(shape, sampling.UNSOLVED, dtype=np.int64)

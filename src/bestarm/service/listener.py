@@ -50,8 +50,8 @@ class Listener(uvicorn.Server):
 
 def listen(
     app: FastAPI,
+    bound: socket.socket,
     host: str,
-    port: int,
     *,
     listening: Callable[[str], None],
     certificate: Path | None = None,
@@ -75,8 +75,8 @@ def listen(
     try:
         config.load()
     except (OSError, ssl.SSLError) as error:
-        raise UserError(f"TLS: certificate and key can't be used: {error}.") from None
-    bound = bind(host, port)
+        files = f"{certificate} and {key}"
+        raise UserError(f"TLS: certificate and key can't be used ({files}): {error}.") from None
     scheme = "https" if config.is_ssl else "http"
     shown = f"[{host}]" if ":" in host else host
     url = f"{scheme}://{shown}:{bound.getsockname()[1]}"
@@ -85,7 +85,7 @@ def listen(
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket on the address; port 0 takes one that is free."""
+    """A socket on the address, which takes no connections yet; port 0 takes one that is free."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, _, _, address = found[0]
@@ -94,7 +94,6 @@ def bind(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind(address)
-            bound.listen(2048)
         except OSError:
             bound.close()
             raise

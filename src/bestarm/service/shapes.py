@@ -148,7 +148,7 @@ class Download(Shape):
 
 
 class Stop(Shape):
-    """The study is settled."""
+    """The study is finished."""
 
     kind: Literal["stop"]
     problem: str = Field(examples=[FINGERPRINT])

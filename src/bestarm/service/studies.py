@@ -24,7 +24,6 @@ from bestarm.service.names import check_name
 
 MOST_AGENTS = 1_000_000
 MOST_DIMENSIONS = 2_000
-MOST_DESIGNS = 20_000_000  # entries of FALinPE's table of designs, 16 bytes each
 RESERVED = {"name", "problem", "agents"}
 _one_at_a_time = threading.Lock()
 
@@ -48,8 +47,6 @@ def check_method(body: dict[str, Any], most_arms: int) -> Method:
         word = isinstance(value, str)
         if key in RESERVED or isinstance(value, bool) or not (word or _is_finite(value)):
             raise UserError(f"parameters: {key} = {value!r} is not a parameter; values are numbers or words.")
-    if name == "falinpe" and parameters.get("selection", "ratio") == "ratio":
-        _check_designs(problem)
     try:
         built = build(problem, name, agents, parameters)
         if built.kind is not Kind.FEDERATED:
@@ -65,16 +62,6 @@ def check_method(body: dict[str, Any], most_arms: int) -> Method:
 
 def _is_finite(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
-
-
-def _check_designs(problem: Problem) -> None:
-    if problem.features is None:
-        return
-    if problem.K**2 * min(problem.K, problem.dimension + 1) > MOST_DESIGNS:
-        raise UserError(
-            f"falinpe with selection=ratio keeps a table of all pairs, too large for {problem.K} arms; "
-            "set selection=greedy, or take sharp."
-        )
 
 
 def build(problem: Problem, name: str, agents: int, parameters: dict[str, Parameter]) -> Method:

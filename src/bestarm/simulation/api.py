@@ -11,12 +11,13 @@ from bestarm.methods import method as build_method
 from bestarm.problem import Problem
 from bestarm.simulation.engine import ENGINES, UNBOUNDED, Engine
 from bestarm.simulation.environment import environment
+from bestarm.simulation.interrupts import interruptible
 from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.result import Result
 from bestarm.simulation.schedule import Schedule
 
 Progress = Callable[[int], None]
-MOST_SAMPLES = 10**15  # a float still holds every whole number up to there
+MOST_SAMPLES = 10**12
 
 
 def simulate(
@@ -70,7 +71,7 @@ def simulate(
     _check_whole("jobs", jobs, 1)
     plan = prepare(built, seed, engine, rewards, table, schedule, max_samples)
     started = time.perf_counter()
-    outcomes = list(_map(plan, runs, jobs, cluster, progress))
+    outcomes = interruptible(lambda: list(_map(plan, runs, jobs, cluster, progress)), plan.cancel)
     return Result.collect(
         outcomes,
         problem=problem,
@@ -119,6 +120,8 @@ def _map(engine: Engine, runs: int, jobs: int, cluster: str | None, progress: Pr
         for number in range(runs):
             yield engine.run(number)
             progress(1)
+            if engine.cancelled:
+                return
         return
     from bestarm.simulation.workers import spread_over_workers
 

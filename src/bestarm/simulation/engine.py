@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bestarm.core.tally import Floats
+from bestarm.core.tally import Counts, Floats
 from bestarm.errors import UserError
 from bestarm.methods.method import Kind, Method
 from bestarm.simulation import events, pulls
@@ -57,6 +57,19 @@ class Engine:
         """The outcome of one run."""
         return self._run(number, np.zeros((0, 4)))[0]
 
+    def cancel(self) -> None:
+        """End the compiled run that another thread is making, and all later ones, undecided."""
+        self._cancelled[0] = 1
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return bool(self._cancelled[0])
+
+    @cached_property
+    def _cancelled(self) -> Counts:
+        return np.zeros(1, np.int64)
+
     def trace(self, number: int, rows: int = 100_000) -> tuple[Outcome, Floats]:
         """One run with a row for each upload (per-pull methods: each pull): samples, time, index, evidence."""
         table = np.zeros((rows, 4))
@@ -70,7 +83,7 @@ class Engine:
                 return self._run_rounds(random, trace)
             with held_interrupts() if self.engine == "events" else nullcontext():
                 outcome, leader, challenger, used = self._loop(
-                    *self._arguments, self.max_samples, random, trace
+                    *self._arguments, self.max_samples, random, trace, self._cancelled
                 )
             if leader < 0:
                 return Outcome(*outcome), used

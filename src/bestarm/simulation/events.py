@@ -50,8 +50,9 @@ def run(
     max_samples: int,
     random: np.random.Generator,
     trace: Floats,
+    cancelled: Counts,
 ) -> tuple[Outcome, int, int, int]:
-    """One run. `trace` takes a row for each upload until it is full.
+    """One run. `trace` takes a row for each upload until it is full; `cancelled[0]` ends it from elsewhere.
 
     Returns the outcome and, where the run needs the linear programme of a pair that is not solved yet, that
     pair (else −1, −1), and the number of rows traced. An agent is its plan and its clock, not a copy of the
@@ -100,7 +101,7 @@ def run(
         reading = _confidence(pulls, view, setting)
         traced = note(trace, traced, samples, now, reading)
         stopped = reading.breaking_index <= setting.epsilon
-        if stopped or samples >= max_samples:
+        if stopped or samples >= max_samples or cancelled[0]:
             break
         made = _make(pulls, view, reading, setting, _foresee, _choose, _trigger, arms, counts)
         if made == 0:

@@ -1,12 +1,16 @@
-"""Ctrl-C waits while compiled code is called."""
+"""Ctrl-C and compiled code, which Python can't interrupt."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
 
 
 @contextmanager
@@ -31,3 +35,29 @@ def held_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if came:
         raise KeyboardInterrupt
+
+
+def interruptible(work: Callable[[], Answer], cancel: Callable[[], None]) -> Answer:
+    """Do the work in a thread of its own, so that Ctrl-C is heard at once and `cancel` can end it.
+
+    >>> interruptible(lambda: 6 * 7, lambda: None)
+    42
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    done: Future[Answer] = Future()
+
+    def attempt() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as failure:
+            done.set_exception(failure)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    try:
+        return done.result()
+    except KeyboardInterrupt:
+        cancel()
+        thread.join(timeout=2.0)  # more only while it compiles
+        raise

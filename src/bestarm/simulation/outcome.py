@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bestarm.core.breaking import Reading
 from bestarm.core.tally import Floats
 
@@ -24,6 +27,17 @@ class Outcome(NamedTuple):
     unsent: int
     breaking_index: float
     uploads: int
+
+
+def is_wrong(means: Floats, epsilon: float) -> NDArray[np.bool_]:
+    """For each arm, whether it is worse than the best by more than epsilon; rounding does not count.
+
+    >>> is_wrong(np.array([0.9, 0.8, 0.7]), 0.1).tolist()
+    [False, False, True]
+    """
+    behind = means.max() - means
+    worse: NDArray[np.bool_] = behind > epsilon + 1e-12 * behind.max()
+    return worse
 
 
 def note(trace: Floats, row: int, samples: int, time: float, reading: Reading) -> int:

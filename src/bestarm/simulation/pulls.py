@@ -12,7 +12,7 @@ from bestarm.core import confidence, estimate, sampling
 from bestarm.core.estimate import View
 from bestarm.core.plan import Absorb, Choose, Confidence, Estimate
 from bestarm.core.setting import Setting
-from bestarm.core.tally import Floats
+from bestarm.core.tally import Counts, Floats
 from bestarm.simulation.environment import Environment, draw_sum, first_pulls
 from bestarm.simulation.outcome import Outcome, note
 
@@ -31,13 +31,14 @@ def alone(
     max_samples: int,
     random: np.random.Generator,
     trace: Floats,
+    cancelled: Counts,
 ) -> tuple[Outcome, int, int, int]:
     """One agent that is its own server. Returns what `events.run` returns."""
     pulls, sums = first_pulls(environment, setting.arms, random)
     view = _estimate(pulls, sums, setting)
     reading = _confidence(pulls, view, setting)
     samples, switches, last, traced = setting.arms, 0, -1, 0
-    while reading.breaking_index > setting.epsilon and samples < max_samples:
+    while reading.breaking_index > setting.epsilon and samples < max_samples and not cancelled[0]:
         arm = _choose(pulls, view, reading, setting)
         if arm < 0:
             undecided = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
@@ -67,6 +68,7 @@ def lockstep(
     max_samples: int,
     random: np.random.Generator,
     trace: Floats,
+    cancelled: Counts,
 ) -> tuple[Outcome, int, int, int]:
     """Episodes of `period` pulls an agent (or of all agents together); then all upload and all download.
 
@@ -80,7 +82,7 @@ def lockstep(
     last = np.full(agents, -1, np.int64)
     samples, episodes, switches, traced = setting.arms, 0, 0, 0
     stopped = False
-    while not stopped and samples < max_samples:
+    while not stopped and samples < max_samples and not cancelled[0]:
         new_pulls, new_sums = pulls.copy(), sums.copy()
         for m in range(agents):
             own_pulls, own_sums, own_reading = pulls.copy(), sums.copy(), reading

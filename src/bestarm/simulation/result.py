@@ -16,7 +16,7 @@ from bestarm.errors import UserError
 from bestarm.methods.method import Parameter
 from bestarm.notebook import picture, table
 from bestarm.problem import Problem
-from bestarm.simulation.outcome import Outcome
+from bestarm.simulation.outcome import Outcome, is_wrong
 from bestarm.theory import Bounds
 from bestarm.theory import bounds as theory_bounds
 
@@ -93,8 +93,7 @@ class Result:
     @property
     def wrong(self) -> int:
         """How many answers were worse than the best arm by more than epsilon."""
-        answered = self.returned[self.returned >= 0]
-        return int((self.means[answered] < self.means.max() - self.problem.epsilon - 1e-12).sum())
+        return int((is_wrong(self.means, self.problem.epsilon)[self.returned[self.returned >= 0]]).sum())
 
     @property
     def arms(self) -> dict[str, int]:

@@ -20,7 +20,7 @@ from bestarm.simulation.cell import Cell, code_version
 from bestarm.simulation.engine import Engine
 from bestarm.simulation.environment import environment
 from bestarm.simulation.grid import MethodLike, ProblemLike, check_whole, make_grid
-from bestarm.simulation.outcome import Outcome
+from bestarm.simulation.outcome import Outcome, is_wrong
 from bestarm.simulation.result import Result, Summary
 from bestarm.simulation.runs_file import Piece, Runs
 from bestarm.simulation.table_file import check_table_path, write_table
@@ -258,7 +258,7 @@ def _row(cell: Cell, result: Result) -> dict[str, Any]:
 
 def _run_rows(cell: Cell, result: Result) -> Iterator[dict[str, Any]]:
     what: Mapping[str, Any] = cell.describe() | dict(cell.parameters)
-    least = float(result.means.max()) - cell.problem.epsilon - 1e-12
+    wrong = is_wrong(result.means, cell.problem.epsilon)
     for run in range(cell.runs):
         arm = int(result.returned[run])
         yield {
@@ -266,6 +266,6 @@ def _run_rows(cell: Cell, result: Result) -> Iterator[dict[str, Any]]:
             "run": run,
             **{field: int(getattr(result, field)[run]) for field in (*SUMMARISED, "unsent")},
             "arm": cell.problem.arms[arm] if arm >= 0 else None,
-            "wrong": int(arm >= 0 and bool(result.means[arm] < least)),
+            "wrong": int(arm >= 0 and bool(wrong[arm])),
             "unfinished": int(arm < 0),
         }

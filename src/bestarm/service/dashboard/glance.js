@@ -7,7 +7,7 @@ const NAMED = 3; // silent sites that are called by name
 
 /** The state in a word, a sign and a class: never in colour alone. */
 export function stateOf({ state, samples, uploads, sites }) {
-  if (state === "stopped") return ["Settled", "✓", "good"];
+  if (state === "stopped") return ["Finished", "✓", "good"];
   if (state === "closed") return ["Closed", "■", "still"];
   if (!(uploads ?? samples)) return ["Waiting", "○", "still"];
   if (sites?.length && sites.every((site) => site.stale)) return ["Silent", "▲", "alarm"];
@@ -127,7 +127,7 @@ export class Glance {
     const box = this.part("verdict");
     box.hidden = !verdict.stopped;
     this.part("glance").classList.toggle("settled", verdict.stopped);
-    this.tell("arm", verdict.arm ?? "", (name) => `The study is settled. The best arm is ${named(name)}.`);
+    this.tell("arm", verdict.arm ?? "", (name) => `The study is finished. The best arm is ${named(name)}.`);
     if (!verdict.stopped) return;
     say(this.part("answer"), verdict.arm);
     say(this.part("guarantee"), promise.split("\n")[0]);
@@ -136,7 +136,7 @@ export class Glance {
     const late = samples - verdict.samples;
     say(
       this.part("settled"),
-      `Settled after ${counted(verdict.samples, "sample")} from ${counted(sites.length, "site")}${when}.` +
+      `Finished after ${counted(verdict.samples, "sample")} from ${counted(sites.length, "site")}${when}.` +
         (late > 0 ? ` ${counted(late, "sample")} came later and changed nothing.` : ""),
     );
   }
