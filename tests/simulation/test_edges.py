@@ -29,7 +29,7 @@ def wide(sigma: float) -> Problem:
 
 @pytest.mark.parametrize("selection", ["ratio", "greedy"])
 def test_features_that_do_not_span_their_space_need_no_digits(selection: str) -> None:
-    """In another unit the bound is larger by the logarithm of 1/λ; with the given coordinates it did not end."""
+    """In another unit the bound grows with the logarithm of 1/λ; with the given coordinates it did not end."""
     results = [
         simulate(wide(sigma), "falinpe", agents=10, runs=20, seed=6, engine="rounds", selection=selection)
         for sigma in (1e-5, 1e-8)

@@ -13,7 +13,14 @@ from bestarm.errors import UserError
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
-@app.command()
+@app.command(
+    epilog="""\b
+Examples:
+  bestarm bench
+  bestarm bench --only gap
+  bestarm bench --quick --format json
+"""
+)
 def bench(
     only: Annotated[
         list[str] | None,

@@ -62,7 +62,14 @@ def at_site(command: Callable[..., None]) -> Callable[..., None]:
 Output = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
 
 
-@app.command()
+@app.command(
+    epilog="""\b
+Examples:
+  bestarm ask -n 8
+  bestarm ask -n 24 --worksheet plate7.csv
+  bestarm ask --again                        # what is open, once more
+"""
+)
 @at_site
 def ask(
     lab: Lab,
@@ -101,7 +108,14 @@ def ask(
         raise ServiceError(f"no trials now: {lab.waiting_for}")
 
 
-@app.command(context_settings={"ignore_unknown_options": True})  # so that -0.5 is a reward
+@app.command(
+    context_settings={"ignore_unknown_options": True},  # so that -0.5 is a reward
+    epilog="""\b
+Examples:
+  bestarm tell 17 0.73
+  bestarm tell --worksheet plate7.csv
+""",
+)
 @at_site
 def tell(
     lab: Lab,

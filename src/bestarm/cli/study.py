@@ -32,7 +32,13 @@ class ExportFormat(StrEnum):
     csv = "csv"
 
 
-@app.command()
+@app.command(
+    epilog="""\b
+Examples:
+  bestarm study create problem.toml --agents 10
+  bestarm study create problem.toml --agents 3 --set thrift=messages --set min_batch=8
+"""
+)
 def create(
     problem: Annotated[
         Path, typer.Argument(metavar="problem.toml", help="The problem; its name is the study's.")
@@ -144,7 +150,13 @@ def _estimate(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-@app.command()
+@app.command(
+    epilog="""\b
+Examples:
+  bestarm study export ligands --out ligands.json
+  bestarm study export ligands --format csv
+"""
+)
 def export(
     name: Name = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,

@@ -29,10 +29,17 @@ from bestarm.simulation.sweep import Sweep, run_grid, runs_path
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-TOLD_APART = ("problem", "arms", "gap", "sigma", "delta", "epsilon", "method", "agents", "seed")
+TOLD_APART = ("problem", "sigma", "delta", "epsilon", "method", "agents", "seed")
 
 
-@app.command()
+@app.command(
+    epilog="""\b
+Examples:
+  bestarm sweep sweep.toml --out results.csv
+  bestarm sweep sweep.toml --out results.parquet --jobs 2
+  bestarm sweep sweep.toml --out runs.csv --each --cluster tcp://host:8786
+"""
+)
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="sweep.toml", help="The grid; docs/sweeps.md explains it.")],
     out: Annotated[
@@ -113,6 +120,9 @@ def _table(found: Sweep) -> Table:
     """One line a cell, with what tells the cells apart."""
     rows = found.rows
     told = [key for key in TOLD_APART if key == "method" or len({row[key] for row in rows}) > 1]
+    for key in ("gap", "arms"):  # what problems of one name may differ in
+        if len({(row["problem"], row[key]) for row in rows}) > len({row["problem"] for row in rows}):
+            told.insert(told.index("problem") + 1 if "problem" in told else 0, key)
     table = make_table(*told, "samples", "communications", "wrong", "× lower bound")
     for cell, row in zip(found.cells, rows, strict=True):
         shown = {key: str(row[key]) for key in told}

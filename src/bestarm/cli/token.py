@@ -22,7 +22,14 @@ app = typer.Typer(
 DAY = 86_400
 
 
-@app.command()
+@app.command(
+    epilog="""\b
+Examples:
+  bestarm token create --study ligands --agent lab-a --out lab-a.token
+  bestarm token create --study ligands --viewer --expires 90
+  bestarm token create --admin
+"""
+)
 def create(
     study: Study = None,
     agent: Annotated[str | None, typer.Option(metavar="NAME", help="For the site of this name.")] = None,

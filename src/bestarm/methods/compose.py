@@ -168,7 +168,9 @@ def span_coordinates(features: Floats) -> tuple[Floats, Floats]:
     """
     left, singular, _ = np.linalg.svd(features, full_matrices=False)
     rank = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
-    return np.ascontiguousarray(left[:, :rank]), singular[:rank]
+    # Arms with the same features have the same coordinates to the last bit, so that nothing tells them apart.
+    _, first, place = np.unique(features, axis=0, return_index=True, return_inverse=True)
+    return np.ascontiguousarray(left[first[place.reshape(-1)], :rank]), singular[:rank]
 
 
 def row_coordinates(features: Floats) -> Floats:
