@@ -20,7 +20,13 @@ class Refused(UserError):
 
 
 class ServiceError(RuntimeError):
-    """The work failed for a reason outside of the input: a server out of reach, a check that did not hold."""
+    """The work failed for a reason outside of the input: a server out of reach, a check that did not hold.
+
+    Nothing that was told is lost; the same call may be made again later.
+
+    >>> issubclass(ServiceError, RuntimeError)
+    True
+    """
 
 
 class ProblemWarning(UserWarning):

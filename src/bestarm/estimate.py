@@ -70,7 +70,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One row for each gap, and in `assumption` what was assumed about the arms, in a sentence or two."""
+    """One row for each gap, and in `assumption` what was assumed about the arms, in a sentence or two.
+
+    >>> found = estimate(Problem(["A", "B"], sigma=0.3), agents=2, gaps=[0.6], runs=10, engine="rounds")
+    >>> found.assumption
+    'Assumed: one arm is best, and all others are worse by the gap.'
+    """
 
     problem: Problem
     method: str

@@ -55,6 +55,10 @@ def connect(
     time, in seconds, None for as long as it takes. With `resume`, trials that an earlier process left open are
     handed out first, under their old numbers. `waiting` is called with what is waited for and the seconds
     until the next try; the same goes to the log `bestarm.client`.
+
+    >>> connect("laboratory", token="…")
+    Traceback (most recent call last):
+    bestarm.errors.UserError: url is 'laboratory'; it must look like http://host:8000 or https://host.
     """
     with ExitStack() as opened:
         connection = opened.enter_context(Connection(url, token, transport=transport))

@@ -77,7 +77,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """`plan(tally)` says what an agent does next, `verdict(tally)` whether the server is done."""
+    """`plan(tally)` says what an agent does next, `verdict(tally)` whether the server is done.
+
+    >>> import bestarm
+    >>> method = bestarm.method("famabpe", bestarm.Problem(["A", "B"], sigma=0.3), agents=2)
+    >>> tally = Tally.of([50, 40], [45.0, 20.0])
+    >>> method.plan(tally).size, method.verdict(tally).leader
+    (12, 'A')
+    """
 
     name: str
     problem: Problem

@@ -23,7 +23,11 @@ class ProtocolError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One experiment to do: tell its reward, or give it back. Numbers are never used twice by an agent."""
+    """One experiment to do: tell its reward, or give it back. Numbers are never used twice by an agent.
+
+    >>> Trial(number=17, arm="XPhos").arm
+    'XPhos'
+    """
 
     number: int
     arm: str
@@ -31,7 +35,15 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An agent's batch: what it saw since its last upload. `sequence` counts an agent's uploads from 1."""
+    """An agent's batch: what it saw since its last upload. `sequence` counts an agent's uploads from 1.
+
+    >>> problem = Problem(["A", "B"], sigma=0.3)
+    >>> upload = Upload(problem.fingerprint, "lab-a", 1, Tally.of([2, 0], [1.5, 0.0]))
+    >>> upload.to_json(problem.arms)["tally"]
+    {'A': [2, 1.5]}
+    >>> Upload.from_json(upload.to_json(problem.arms), problem) == upload
+    True
+    """
 
     problem: str
     agent: str
@@ -39,6 +51,7 @@ class Upload:
     tally: Tally
 
     def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Plain values; `names` are the problem's arms."""
         return {
             "problem": self.problem,
             "agent": self.agent,
@@ -58,23 +71,33 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """The server's answer while the study goes on: everything that it knows."""
+    """The server's answer while the study goes on: everything that it knows.
+
+    >>> Download("3b1c", Tally.of([1, 1], [0.5, 0.25])).to_json(("A", "B"))["total"]
+    {'A': [1, 0.5], 'B': [1, 0.25]}
+    """
 
     problem: str
     total: Tally
 
     def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Plain values; `names` are the problem's arms."""
         return {"kind": "download", "problem": self.problem, "total": self.total.to_json(names)}
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The server's answer once the best arm is known; it never changes."""
+    """The server's answer once the best arm is known; it never changes.
+
+    >>> Stop("3b1c", Verdict(True, "A", "B", -0.1, 1.2, 40)).to_json(("A", "B"))["verdict"]["arm"]
+    'A'
+    """
 
     problem: str
     verdict: Verdict
 
     def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Plain values."""
         return {"kind": "stop", "problem": self.problem, "verdict": verdict_to_json(self.verdict)}
 
 

@@ -18,6 +18,16 @@ class Server:
     An upload is known by its agent and sequence: received again it changes nothing and gets the same answer.
 
     `start` is a tally that everybody knows from the beginning (a simulation's first pull of each arm).
+
+    >>> import bestarm
+    >>> problem = bestarm.Problem(["A", "B"], sigma=0.1)
+    >>> server = Server(bestarm.method("sharp", problem, agents=2))
+    >>> upload = bestarm.Upload(problem.fingerprint, "lab-a", 1, Tally.of([20, 20], [18.0, 4.0]))
+    >>> answer = server.receive(upload)
+    >>> print(server.verdict)
+    A is the answer, after 40 samples.
+    >>> server.receive(upload) == answer, len(server.log)
+    (True, 1)
     """
 
     def __init__(self, method: Method, start: Tally | None = None) -> None:

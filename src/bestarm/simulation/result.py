@@ -52,6 +52,12 @@ class Result:
 
     `returned` is the index of the arm, −1 for a run that ended undecided; those are `unfinished`, never counted
     as an answer. `wrong` counts the answers that are worse than the best arm by more than epsilon.
+
+    >>> import bestarm
+    >>> problem = bestarm.Problem.quick([0.9, 0.5], sigma=0.3)
+    >>> result = bestarm.simulate(problem, "sharp", agents=2, runs=20, engine="rounds")
+    >>> result.wrong, result.samples.shape, result.summary("samples").mean > 2
+    (0, (20,), True)
     """
 
     problem: Problem

@@ -17,7 +17,11 @@ BLOCK = 4096
 
 @dataclass(frozen=True, slots=True)
 class Offline:
-    """A time in which an agent does nothing; with `until` infinite it has left for good."""
+    """A time in which an agent does nothing; with `until` infinite it has left for good.
+
+    >>> Offline(agent=2, since=50.0).until
+    inf
+    """
 
     agent: int
     since: float

@@ -36,7 +36,14 @@ Work = tuple[Cell, range, str]
 
 @dataclass(frozen=True)
 class Sweep:
-    """The finished cells of a sweep with their results; one row a cell in `rows`, one a run in `each`."""
+    """The finished cells of a sweep with their results; one row a cell in `rows`, one a run in `each`.
+
+    >>> import bestarm
+    >>> problems = [{"K": 2, "gaps": [0.4], "sigma": 0.3}]
+    >>> found = bestarm.sweep(problems, ["sharp"], agents=[2, 3], runs=5, engine="rounds", jobs=1)
+    >>> [row["agents"] for row in found.rows], len(list(found.each))
+    ([2, 3], 10)
+    """
 
     cells: tuple[Cell, ...]
     results: tuple[Result, ...]
