@@ -98,7 +98,7 @@ class Site:
 
     def work(self, lab: Lab, random: Random) -> None:
         left_open = {trial.number for trial in lab.open}
-        while lab.agent.next_number + len(lab.agent.to_hand_out) <= TRIALS or lab.open:
+        while lab.agent.next_number + lab.agent.to_hand_out <= TRIALS or lab.open:
             asked = lab.ask(random.randint(1, 3))
             new = {trial.number for trial in asked} - left_open
             assert not new & self.handed_out  # no number is ever given to two trials

@@ -16,6 +16,7 @@ from real_server import RealServer
 from bestarm import Problem
 from bestarm.cli import site
 from bestarm.cli.main import run
+from bestarm.client.connection import Connection
 from bestarm.client.remote import connect
 
 Shell = Callable[..., tuple[int, str, str]]
@@ -250,3 +251,20 @@ def test_numbers_that_are_no_trial(shell: Shell, trial: str) -> None:
     code, _, err = shell("tell", trial, "0.5")
     assert code == 2
     assert err.count("\n") == 1
+
+
+def test_a_plan_of_billions_needs_no_memory(tmp_path: Path) -> None:
+    """The total may hold more than a lab will ever measure; its next plan is then as large."""
+    server = RealServer(Problem(["A", "B"], name="ligands", sigma=0.3))
+    upload = {
+        "problem": server.problem.fingerprint,
+        "agent": "big",
+        "sequence": 1,
+        "tally": {"A": [10**11, 0.0], "B": [10**11, 0.0]},
+    }
+    with Connection("http://fake", "token-of-big", transport=server) as connection:
+        connection.call("POST", "/v1/studies/ligands/uploads", upload)
+    lab = open_lab(tmp_path / "lab.db", server)
+    assert lab.agent.plan.size > 10**8
+    assert len(lab.ask(3)) == 3
+    assert open_lab(tmp_path / "lab-b.db", server, "lab-b").agent.to_hand_out > 10**8

@@ -258,6 +258,4 @@ def _repeat(agent: Agent, event: Event) -> None:
         body = json.loads(event.body)
         agent.sequence, agent.next_number = body["sequence"], body["next_number"]
         # The plan as it was followed: computed again by another version, it could round another way.
-        agent.plan = Plan(tuple(body["arms"]), tuple(body["counts"]))
-        pairs = zip(agent.plan.arms, agent.plan.counts, strict=True)
-        agent.to_hand_out = [arm for arm, count in pairs for _ in range(count)][::-1]
+        agent.follow(Plan(tuple(body["arms"]), tuple(body["counts"])))

@@ -271,7 +271,7 @@ class Lab:
                 "uploads": agent.sequence,
                 "unsent": int(agent.upload is not None),
                 "plan": agent.plan.size,
-                "to_hand_out": len(agent.to_hand_out),
+                "to_hand_out": agent.to_hand_out,
                 "told": agent.local.samples,
                 "open": [{"trial": trial.number, "arm": trial.arm} for trial in self.open],
                 "waiting_for": self.waiting_for,

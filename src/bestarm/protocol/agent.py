@@ -39,7 +39,7 @@ class Agent:
         self.sequence = 0  # of the last upload
         self.next_number = 1
         self.plan = Plan((), ())
-        self.to_hand_out: list[int] = []  # arms, the next one last
+        self._waiting: list[list[int]] = []  # [arm, how often], the next one last
         self.open: dict[int, int] = {}  # trial number → arm
         self.upload: Upload | None = None  # made, and not answered yet
         self.verdict: Verdict | None = None
@@ -56,6 +56,11 @@ class Agent:
         return self.verdict is not None
 
     @property
+    def to_hand_out(self) -> int:
+        """How many trials of the plan nobody has asked for yet."""
+        return sum(count for _, count in self._waiting)
+
+    @property
     def local(self) -> Tally:
         """What was told since the last upload."""
         return Tally(self._pulls.copy(), self._sums.copy())
@@ -64,9 +69,12 @@ class Agent:
         """Up to `n` trials, as many as are left of the plan; none while an upload waits for its answer."""
         if self.finished or self.upload is not None:
             return []
-        trials = []
-        for _ in range(min(n, len(self.to_hand_out))):
-            arm = self.to_hand_out.pop()
+        trials: list[Trial] = []
+        while self._waiting and len(trials) < n:
+            arm = self._waiting[-1][0]
+            self._waiting[-1][1] -= 1
+            if self._waiting[-1][1] == 0:
+                self._waiting.pop()
             self.open[self.next_number] = arm
             trials.append(Trial(self.next_number, self.method.problem.arms[arm]))
             self.next_number += 1
@@ -84,7 +92,7 @@ class Agent:
 
     def give_back(self, trial: Trial | int) -> None:
         """The experiment failed or can't be done: its place in the plan is handed out again, as a new trial."""
-        self.to_hand_out.append(self.open.pop(self._number("give back", trial)))
+        self._waiting.append([self.open.pop(self._number("give back", trial)), 1])
 
     def _number(self, verb: str, trial: Trial | int) -> int:
         """The number of an open trial, or a sentence that says why it is none."""
@@ -111,7 +119,8 @@ class Agent:
         self.sequence += 1
         fingerprint = self.method.problem.fingerprint
         self.upload = Upload(fingerprint, self.name, self.sequence, Tally(self._pulls, self._sums))
-        self.plan, self.to_hand_out, self.open = Plan((), ()), [], {}
+        self.follow(Plan((), ()))
+        self.open = {}
         self._start_batch()
         return self.upload
 
@@ -128,9 +137,9 @@ class Agent:
         if self.upload is None and (self._told or self.open):
             raise ProtocolError("receive: a download arrived in the middle of a batch; the plan is kept.")
         self.upload = None
-        self.plan = self.method.plan(reply.total)
-        self.to_hand_out = [
-            arm
-            for arm, count in zip(reversed(self.plan.arms), reversed(self.plan.counts), strict=True)
-            for _ in range(count)
-        ]
+        self.follow(self.method.plan(reply.total))
+
+    def follow(self, plan: Plan) -> None:
+        """Hand out the trials of this plan from now on."""
+        self.plan = plan
+        self._waiting = [[arm, count] for arm, count in zip(plan.arms, plan.counts, strict=True)][::-1]
