@@ -70,13 +70,14 @@ class Agent:
         if self.finished or self.upload is not None:
             return []
         trials: list[Trial] = []
-        while self._waiting and len(trials) < n:
-            arm = self._waiting[-1][0]
-            self._waiting[-1][1] -= 1
-            if self._waiting[-1][1] == 0:
-                self._waiting.pop()
-            self.open[self.next_number] = arm
-            trials.append(Trial(self.next_number, self.method.problem.arms[arm]))
+        waiting = self._waiting
+        while waiting and len(trials) < n:
+            run = waiting[-1]
+            run[1] -= 1
+            if run[1] == 0:
+                waiting.pop()
+            self.open[self.next_number] = run[0]
+            trials.append(Trial(self.next_number, self.method.problem.arms[run[0]]))
             self.next_number += 1
         return trials
 
