@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,11 +18,11 @@ from hypothesis import strategies as st
 
 from bestarm import Agent, Lab, UserError
 from bestarm.client import journal as journal_file
-from bestarm.client.journal import Journal
+from bestarm.client.journal import Journal, JournalError
 
 HOLD = """
 import sys, time
-from bestarm.client.journal import Journal
+from bestarm.client.journal import Journal, JournalError
 journal = Journal(sys.argv[1])
 print("has it", flush=True)
 time.sleep(60)
@@ -71,6 +72,38 @@ def test_files_that_are_no_journal_are_refused_and_stay_as_they_are(tmp_path: Pa
         assert path.read_bytes() == before
     with pytest.raises(UserError, match="folder does not exist"):
         Journal(tmp_path / "no" / "lab.db")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE about SET body = '{'",
+        "UPDATE about SET body = '{}'",
+        "UPDATE about SET body = '[]'",
+        "DELETE FROM own",
+        "UPDATE batch SET event = 'eaten'",
+        "UPDATE batch SET body = 'null'",
+        "DROP TABLE batch",
+    ],
+)
+def test_a_damaged_journal_is_one_sentence(tmp_path: Path, damage: str) -> None:
+    server = FakeServer()
+    with open_lab(tmp_path / "lab.db", server) as lab:
+        lab.ask(2)
+    with closing(sqlite3.connect(tmp_path / "lab.db")) as database, database:
+        database.execute(damage)
+    with pytest.raises((UserError, JournalError), match=r"^journal .*lab\.db: ") as refusal:
+        open_lab(tmp_path / "lab.db", server).ask()
+    assert str(refusal.value).count("journal ") <= 2
+    with pytest.raises(UserError, match="can't be opened"):
+        Journal(tmp_path)
+
+
+def test_a_journal_is_its_owners_alone(tmp_path: Path) -> None:
+    with open_lab(tmp_path / "lab.db", FakeServer()) as lab:
+        lab.ask(1)
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("lab.db*")}
+    assert set(modes.values()) == {0o600}
 
 
 def test_every_commit_reaches_the_disk(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from importlib import import_module
 from typing import Any
@@ -58,6 +59,15 @@ class LazyGroup(TyperGroup):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
+
+# What typer says of an option's value, and how a person would say it.
+PLAINER = (
+    (r"Input should be a valid integer.*", "it must be a whole number"),
+    (r"Input should be a valid number.*", "it must be a number"),
+    (r"Input should be greater than or equal to", "it must be at least"),
+    (r"Input should be less than or equal to", "it must be at most"),
+    (r"Value error, ", ""),
+)
 
 app = typer.Typer(
     cls=LazyGroup,
@@ -116,7 +126,10 @@ def _say_usage(message: str, ctx: Any) -> None:
         print(message, file=sys.stderr)
         return
     command = ctx.command_path if ctx else "bestarm"
-    say(f"{' '.join(message.split()).rstrip('.')}; `{command} --help` explains it.")
+    sentence = " ".join(message.split()).rstrip(".")
+    for words, plainer in PLAINER:
+        sentence = re.sub(words, plainer, sentence)
+    say(f"{sentence}; `{command} --help` explains it.")
 
 
 if __name__ == "__main__":

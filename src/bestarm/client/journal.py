@@ -139,6 +139,8 @@ class Journal:
         """What SQLite says, and what a damaged file leads to, in a sentence."""
         try:
             yield
+        except UserError:
+            raise
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
                 raise UserError(

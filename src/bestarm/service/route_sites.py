@@ -35,7 +35,9 @@ def router(service: Service) -> APIRouter:
         token = await access.allow(request, AGENT, study)
         body = await read_object(request, limits.body, may_be_empty=True)
         check_fields(body, set(), {"journal"})
-        journal = check_name("journal", body["journal"]) if "journal" in body else None
+        journal = body.get("journal")
+        if journal is not None:
+            check_name("journal", journal)
         found = await service.study(study)
         agent = str(token.agent)
         sequence, reply = await asyncio.wrap_future(storage.join(found, agent, journal))

@@ -168,10 +168,6 @@ class Joined(Shape):
     reply: Download | Stop
 
 
-class Nothing(Shape):
-    """A body with nothing in it; it may be left out."""
-
-
 class Joining(Shape):
     """What an agent says of itself; it may be left out."""
 
