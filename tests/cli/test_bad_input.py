@@ -35,7 +35,7 @@ SENTENCES = [
     ((*GIVEN, "--set", "gamma=nan"), "the value must be a finite number, or a word"),
     ((*GIVEN, "--set", "gamma=abc"), "gamma is 'abc'; it must be a number above 0."),
     ((*GIVEN, "--seed", "-1"), "seed is -1"),
-    ((*GIVEN, "--agents", "0"), "--agents is 0"),
+    ((*GIVEN, "--agents", "0"), "agents is 0"),
     ((*GIVEN, "--jobs", "0"), "jobs is 0"),
     ((*GIVEN, "--jobs", "2", "--cluster", "tcp://here:1"), "--jobs and --cluster are both given"),
     ((*GIVEN, "--engine", "rapid"), "engine is 'rapid'; it must be one of events, rounds."),

@@ -15,7 +15,7 @@ import typer
 
 from bestarm.cli.output import Format, say
 from bestarm.errors import UserError
-from bestarm.methods import Method, Parameter
+from bestarm.methods import Method, Parameter, check_agents
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
 from bestarm.problem_file import naming, read_text
@@ -157,8 +157,7 @@ class Options:
     def _read_schedule(self) -> Schedule:
         rates = None if self.rates is None else numbers("--rates", self.rates)
         agents = self.agents if self.agents is not None else AGENTS if rates is None else len(rates)
-        if agents < 1:
-            raise UserError(f"--agents is {agents}; it must be at least 1.")
+        check_agents(agents)
         if rates is not None and len(rates) != agents:
             raise UserError(f"--rates has {len(rates)} numbers; it must have {agents}, one for each agent.")
         windows = [Offline(*words("--offline", text, 3)) for text in self.offline or ()]

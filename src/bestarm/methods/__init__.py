@@ -41,10 +41,7 @@ def method(name: str, problem: Problem, agents: int = 1, **parameters: Parameter
         )
     if not isinstance(problem, Problem):
         raise UserError(f"problem is {problem!r}; it must be a Problem, for instance from Problem.load.")
-    if isinstance(agents, bool) or not isinstance(agents, int) or agents < 1:
-        raise UserError(f"agents is {agents!r}; it must be a whole number of at least 1.")
-    if agents > MOST_AGENTS:
-        raise UserError(f"agents is {agents}; it must be at most {MOST_AGENTS}.")
+    check_agents(agents)
     kind, defaults = METHODS[name]
     merged = defaults(problem, agents)
     for given, value in parameters.items():
@@ -55,6 +52,14 @@ def method(name: str, problem: Problem, agents: int = 1, **parameters: Parameter
             )
         merged[key] = value
     return compose(name, kind, problem, agents, merged)
+
+
+def check_agents(agents: object) -> None:
+    """Refuse what is no number of agents."""
+    if isinstance(agents, bool) or not isinstance(agents, int) or agents < 1:
+        raise UserError(f"agents is {agents!r}; it must be a whole number of at least 1.")
+    if agents > MOST_AGENTS:
+        raise UserError(f"agents is {agents}; it must be at most {MOST_AGENTS}.")
 
 
 def parse_parameters(settings: list[str]) -> dict[str, Parameter]:
