@@ -68,7 +68,7 @@ def test_a_viewer_sees_its_own_study_at_once_and_no_other(
 def test_a_wrong_token_gets_a_sentence(server: Process, open_window: Callable[..., Window]) -> None:
     window = open_window(server.url)
     page = window.sign_in("nonsense")
-    expect(page.get_by_role("alert")).to_contain_text("a token is needed")
+    expect(page.get_by_role("alert")).to_contain_text("this token is unknown, expired or revoked")
     page.get_by_label("Token").fill("x" * 43)
     page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("unknown, expired or revoked")

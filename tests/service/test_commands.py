@@ -79,6 +79,16 @@ def test_studies_and_tokens_from_the_command_line(
         viewer = bestarm(
             "token", "create", "--study", "pages", "--viewer", "--expires", "30", said="valid until"
         )
+        kept = tmp_path / "lab-b.token"
+        create = ("token", "create", "--study", "pages", "--agent", "lab-b", "--out", str(kept))
+        assert bestarm(*create, said="for agent lab-b") == ""
+        assert kept.stat().st_mode & 0o777 == 0o600
+        assert "exists already" in bestarm(*create, code=2)
+        assert "number of days" in bestarm("token", "create", "--admin", "--expires", "nan", code=2)
+        monkeypatch.setenv("BESTARM_STUDY", "pages")
+        assert "pages" in bestarm("study", "show")  # the study that the environment names
+        monkeypatch.delenv("BESTARM_STUDY")
+        assert "study is not known" in bestarm("study", "show", code=2)
         with Connection(server.url, viewer.strip()) as alone:  # nothing but the token is printed
             assert alone.call("GET", "/v1/studies/pages")["study"] == "pages"
         assert "Give one of" in bestarm("token", "create", "--study", "pages", code=2)
@@ -104,7 +114,7 @@ def test_studies_and_tokens_from_the_command_line(
         assert "is closed" in bestarm("study", "close", "pages")
         assert "is stopped" in bestarm("study", "reopen", "pages")
         listed = json.loads(bestarm("token", "list", "--study", "pages", "--format", "json"))["tokens"]
-        assert [row["role"] for row in listed] == ["agent", "viewer"]
+        assert [row["role"] for row in listed] == ["agent", "viewer", "agent"]
         assert listed[0]["id"] in bestarm("token", "list")
         assert "is revoked" in bestarm("token", "revoke", listed[0]["id"])
         with Connection(server.url, token["token"]) as lab, pytest.raises(ValueError, match="revoked"):

@@ -49,6 +49,26 @@ def upload(connection: Connection, sequence: int, name: str = "lab-a") -> dict[s
     return connection.call("POST", "/v1/studies/ligands/uploads", body)
 
 
+def test_programs_get_one_object_and_a_busy_port_costs_no_token(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        busy = [BESTARM, "serve", "--port", str(taken.getsockname()[1])]
+        done = subprocess.run(busy, capture_output=True, cwd=tmp_path, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "can't be listened on" in done.stderr
+    command = [BESTARM, "serve", "--port", "0", "--format", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path, text=True) as process:
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        try:
+            with Connection(said["url"], said["admin_token"]) as admin:
+                assert admin.call("GET", "/v1/studies")["studies"] == []
+        finally:
+            process.terminate()
+        assert process.wait(timeout=20) == 0
+
+
 def test_the_first_start_prints_the_token_once(tmp_path: Path) -> None:
     def first_lines() -> list[str]:
         command = [BESTARM, "serve", "--port", "0"]
