@@ -6,7 +6,9 @@
 An upload is answered after its commit, and a commit waits for the disk. So the floor, measured in the same run
 on the same disk, is how many bare rows a loop can insert and commit one after the other, in the same database
 and with the same settings for durability. `ratio` is uploads a second over that floor: with one client it can't
-be more than 1; with many, commits are shared. Everything runs on this machine, over the loopback interface.
+be more than 1; with many, commits are shared. `cpu ms` is the server's own CPU time for an upload: where the
+disk commits faster than that, the server is what limits. Everything runs on this machine, over the loopback
+interface.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import resource
 import sqlite3
 import sys
@@ -162,6 +165,12 @@ def postgresql_floor(address: str, seconds: float) -> float:
         return count / (time.perf_counter() - began)
 
 
+def cpu_seconds(server: Process) -> float:
+    """The server's CPU time so far."""
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def memory(server: Process) -> float:
     """The server's resident memory in megabytes."""
     status = Path(f"/proc/{server.process.pid}/status").read_text()
@@ -196,14 +205,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bestarm-load-", dir=Path.cwd()) as name:
         folder = Path(name)
         if options.format == "table":
-            print("storage     clients  uploads/s  commits/s bare  ratio  p50 ms  p99 ms")
+            print("storage     clients  uploads/s  commits/s bare  ratio  p50 ms  p99 ms  cpu ms")
         with storages(options.storages.split(","), folder, options.seconds) as each:
             for storage, url, floor in each:
                 with serving("--storage", url, "--rate", "0", folder=folder) as server:
                     for clients in map(int, options.clients.split(",")):
                         study = f"load-{clients}"
                         work = upload_for(server.url, server.admin_token, study, clients, options.seconds)
+                        used = cpu_seconds(server)
                         latencies = asyncio.run(work)
+                        used = cpu_seconds(server) - used
                         rate = len(latencies) / options.seconds
                         cuts = quantiles(latencies, n=100)
                         row = {
@@ -214,12 +225,13 @@ def main() -> None:
                             "ratio": rate / floor,
                             "p50_ms": 1000 * cuts[49],
                             "p99_ms": 1000 * cuts[98],
+                            "cpu_ms": 1000 * used / len(latencies),
                         }
                         rows.append(row)
                         if options.format == "table":
                             print(
                                 f"{storage:<11} {clients:>7} {rate:>10.0f} {floor:>15.0f} {rate / floor:>6.2f} "
-                                f"{row['p50_ms']:>7.1f} {row['p99_ms']:>7.1f}",
+                                f"{row['p50_ms']:>7.1f} {row['p99_ms']:>7.1f} {row['cpu_ms']:>7.2f}",
                                 flush=True,
                             )
         found = {"uploads": rows}
