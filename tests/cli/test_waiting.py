@@ -7,8 +7,8 @@ import time
 import pytest
 
 from bestarm.cli import progress
-from bestarm.cli.interrupt import in_a_thread
 from bestarm.errors import UserError
+from bestarm.simulation.interrupts import interruptible
 
 
 @pytest.fixture(autouse=True)
@@ -62,4 +62,4 @@ def test_what_fails_in_a_thread_fails_here() -> None:
         raise UserError("no.")
 
     with pytest.raises(UserError, match="no"):
-        in_a_thread(refuse)
+        interruptible(refuse, lambda: None)

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bestarm.cli.interrupt import in_a_thread
 from bestarm.cli.options import numbers
 from bestarm.cli.output import Format, count, make_table, number, print_json, print_table
 from bestarm.cli.progress import Progress, saying_when_compiling
@@ -80,7 +79,7 @@ def estimate(
     rows = len(wanted) if wanted is not None else len(GAPS) if read.means is None else 1
     with saying_when_compiling(None), Progress(runs * rows, "estimate") as progress:
         work = partial(expect, read, method, agents, wanted, runs, seed, rewards=rewards, progress=progress)
-        found = in_a_thread(partial(work, **parameters))
+        found = work(**parameters)
     if plot is not None:
         found.plot(plot)
     if format is Format.json:

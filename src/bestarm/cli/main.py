@@ -12,9 +12,9 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from bestarm import __version__
-from bestarm.cli.interrupt import INTERRUPTED
 from bestarm.cli.output import say, show_warnings_as_lines
 from bestarm.errors import ServiceError, UserError
+from bestarm.simulation.interrupts import INTERRUPTED
 
 # name: (file in bestarm.cli, help line); a file has a Typer `app` with the command of that name, or a group.
 COMMANDS = {

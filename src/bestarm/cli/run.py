@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from bestarm.cli.interrupt import in_a_thread
 from bestarm.cli.options import Task
 from bestarm.cli.output import say
 from bestarm.cli.progress import Progress, saying_after_a_while, saying_when_compiling
@@ -51,10 +50,9 @@ def run_one(task: Task, method: Method, comparing: bool, progress: Progress) -> 
         max_samples=options.max_samples,
     )
     if options.jobs == 1 and options.cluster is None:
-        here = partial(work, runs=options.runs, progress=progress)
-        return here() if engine == "rounds" else in_a_thread(here)
+        return work(runs=options.runs, progress=progress)
     if engine != "rounds" and options.jobs > 1:
-        in_a_thread(partial(work, runs=1))  # compiled once, here, and not in every process
+        work(runs=1)  # compiled once, here, and not in every process
     return work(runs=options.runs, progress=progress, jobs=options.jobs, cluster=options.cluster)
 
 

@@ -71,7 +71,10 @@ def simulate(
     _check_whole("jobs", jobs, 1)
     plan = prepare(built, seed, engine, rewards, table, schedule, max_samples)
     started = time.perf_counter()
-    outcomes = interruptible(lambda: list(_map(plan, runs, jobs, cluster, progress)), plan.cancel)
+    if plan.engine == "events" and jobs == 1 and cluster is None:
+        outcomes = interruptible(lambda: list(_map(plan, runs, jobs, cluster, progress)), plan.cancel)
+    else:
+        outcomes = list(_map(plan, runs, jobs, cluster, progress))
     return Result.collect(
         outcomes,
         problem=problem,

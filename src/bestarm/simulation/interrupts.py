@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -11,6 +14,7 @@ from types import FrameType
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
+INTERRUPTED = 130  # as a shell counts a program that Ctrl-C ended
 
 
 @contextmanager
@@ -59,5 +63,15 @@ def interruptible(work: Callable[[], Answer], cancel: Callable[[], None]) -> Ans
         return done.result()
     except KeyboardInterrupt:
         cancel()
-        thread.join(timeout=2.0)  # more only while it compiles
+        thread.join(timeout=0.5)
+        if thread.is_alive():  # it compiles, and will end after that
+            atexit.register(_leave, thread)
         raise
+
+
+def _leave(thread: threading.Thread) -> None:
+    """At the end of the process: Python would take the modules apart under a thread that still runs."""
+    if thread.is_alive():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
