@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -70,7 +69,7 @@ def estimate(
         from bestarm.plot import check_path
 
         check_path(plot)
-    parameters = parse_parameters(set or [])
+    parameters: dict[str, Any] = {**parse_parameters(set or [])}
     for key in ("problem", "method", "agents", "gaps", "runs", "seed", "rewards", "engine", "progress"):
         if key in parameters:
             raise UserError(f"{method} has no parameter {key!r}; there may be an option for it.")
@@ -78,8 +77,9 @@ def estimate(
     wanted = None if gaps is None else numbers("--gaps", gaps)
     rows = len(wanted) if wanted is not None else len(GAPS) if read.means is None else 1
     with saying_when_compiling(None), Progress(runs * rows, "estimate") as progress:
-        work = partial(expect, read, method, agents, wanted, runs, seed, rewards=rewards, progress=progress)
-        found = work(**parameters)
+        found = expect(
+            read, method, agents, wanted, runs, seed, rewards=rewards, progress=progress, **parameters
+        )
     if plot is not None:
         found.plot(plot)
     if format is Format.json:
