@@ -2,30 +2,34 @@
 
 import hashlib
 import json
-import math
 import os
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bestarm.errors import ProblemWarning, UserError
+from bestarm.errors import UserError
+from bestarm.problem_checks import (
+    LEAST_DELTA,
+    ROUNDING,
+    Array,
+    check_arms,
+    check_distance,
+    check_inside,
+    check_lengths,
+    check_name,
+    check_noise,
+    check_number,
+    check_size,
+    check_vector,
+    linear_means,
+    longest_row,
+    warn_of_twins,
+)
 from bestarm.problem_file import KEYS, arm_columns, check_keys, join_arms, naming, parse_toml, read_text, show
-
-Array = NDArray[np.float64]
-Limits = tuple[float, float]
-# Rounding may carry a computed mean past the end of its range, or a normalised feature past length 1.
-ROUNDING = 1e-9
-# Larger rewards are mistakes, and sums and squares of them would leave the range of floating point.
-MOST_REWARD = 1e100
-# And so are rewards this many times sigma away from 0: their sums round away what tells the arms apart.
-MOST_SIGMAS = 1e12
-LEAST_DELTA = 1e-100
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -256,164 +260,3 @@ class Problem:
         low, high = self.reward_range
         allowed = f"a number from {low} to {high}, the reward_range"
         return check_number("reward", reward, allowed, lambda x: low <= x <= high)
-
-
-def check_number(
-    field: str,
-    value: object,
-    allowed: str = "a finite number",
-    accepts: Callable[[float], bool] = math.isfinite,
-) -> float:
-    """A finite real number that is accepted, as a float; True and False are not numbers."""
-    try:
-        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    except OverflowError:  # a whole number past the largest float
-        number = math.inf
-    if not math.isfinite(number) or not accepts(number):
-        raise UserError(f"{field} is {show(value)}; it must be {allowed}.")
-    return number + 0.0  # -0.0 becomes 0.0, so equal problems have equal fingerprints
-
-
-def check_name(field: str, value: object) -> str:
-    """Text that survives a CSV cell and a line of a table."""
-    if not isinstance(value, str) or value.strip() != value or len(value.splitlines()) != 1:
-        raise UserError(f"{field} is {show(value)}; it must be one line of text without spaces around it.")
-    return str(value)
-
-
-def check_size(field: str, number: float) -> float:
-    """A number that is a reward, or is compared with rewards, and can be computed with."""
-    allowed = f"a number from {-MOST_REWARD} to {MOST_REWARD}"
-    return check_number(field, number, allowed, lambda x: abs(x) <= MOST_REWARD)
-
-
-def check_distance(field: str, number: float, sigma: float) -> float:
-    """A number that is not so many sigmas away from 0 that sums of such rewards say nothing about the arms."""
-    allowed = f"at most {MOST_SIGMAS:g} sigma away from 0; subtract a constant from all rewards"
-    return check_number(field, number, allowed, lambda x: abs(x) <= MOST_SIGMAS * sigma)
-
-
-def check_list(field: str, value: object, of: str) -> list[Any]:
-    """The items of a list, a tuple or an array."""
-    if isinstance(value, np.ndarray) and value.ndim > 0:
-        return list(value)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return list(value)
-    raise UserError(f"{field} is {show(value)}; it must be a list of {of}.")
-
-
-def check_vector(field: str, value: object) -> Array:
-    """A list of finite numbers, as an array of its own."""
-    numbers = enumerate(check_list(field, value, "numbers"))
-    return np.array([check_number(f"{field}[{i}]", number) for i, number in numbers], dtype=np.float64)
-
-
-def check_noise(sigma: object, reward_range: object) -> tuple[float, Limits | None]:
-    """sigma and the range of the rewards, of which exactly one is given."""
-    if (sigma is None) == (reward_range is None):
-        given = "neither sigma nor reward_range is" if sigma is None else "sigma and reward_range are both"
-        raise UserError(f"{given} given; exactly one of them must be.")
-    if reward_range is None:
-        number = check_number("sigma", sigma, "a finite number above 0", lambda x: x > 0)
-        return check_size("sigma", number), None
-    numbers = check_vector("reward_range", reward_range).tolist()
-    half = numbers[1] / 2 - numbers[0] / 2 if len(numbers) == 2 else 0.0
-    if half <= 0:
-        raise UserError(f"reward_range is {show(reward_range)}; it must be [low, high] with low below high.")
-    return half, (numbers[0], numbers[1])
-
-
-def check_arms(
-    arms: object, features: object, means: object
-) -> tuple[tuple[str, ...], Array | None, Array | None]:
-    """The names, the features and the means, one of each for every arm; None stands for a missing one."""
-    items = check_list("arms", arms, "names")
-    names = tuple(check_name(f"name of arm {k}", arm) for k, arm in enumerate(items, 1))
-    if len(names) < 2:
-        raise UserError(f"arms has {len(names)} of them; it must have at least two.")
-    first: dict[str, int] = {}
-    for k, name in enumerate(names, 1):
-        if (same := first.setdefault(name, k)) != k:
-            taken = f"name of arm {k} is {name!r}, like that of arm {same}"
-            raise UserError(f"{taken}; each arm must have its own name.")
-    matrix = column = None
-    if features is not None:
-        matrix = check_features(names, check_column(names, "features", features, "lists of numbers"))
-    if means is not None:
-        pairs = zip(names, check_column(names, "means", means, "numbers"), strict=True)
-        fields = [(f"mean of arm {name!r}", mean) for name, mean in pairs]
-        column = np.array([check_size(field, check_number(field, mean)) for field, mean in fields])
-    return names, matrix, column
-
-
-def check_column(names: Sequence[str], field: str, value: object, of: str) -> list[Any]:
-    """One item for every arm."""
-    items = check_list(field, value, of)
-    if len(items) != len(names):
-        raise UserError(f"{field} has {len(items)} items; it must have {len(names)}, one for each arm.")
-    for name, item in zip(names, items, strict=True):
-        if item is None:
-            raise UserError(f"{field} of arm {name!r} is missing; all arms must have {field}, or none.")
-    return items
-
-
-def check_features(names: Sequence[str], rows: list[Any]) -> Array:
-    """One vector for every arm, all of one length."""
-    vectors = [check_vector(f"features of arm {name!r}", row) for name, row in zip(names, rows, strict=True)]
-    size = len(vectors[0])
-    for name, vector in zip(names, vectors, strict=True):
-        if len(vector) != size or size == 0:
-            wanted = f"{size}, like arm {names[0]!r}" if size else "at least one"
-            raise UserError(f"features of arm {name!r} has {len(vector)} numbers; it must have {wanted}.")
-    matrix = np.array(vectors)
-    check_lengths(names, matrix)
-    return matrix
-
-
-def check_lengths(names: Sequence[str], matrix: Array) -> None:
-    """A zero vector has mean 0 whatever theta is: nothing can be learned about it, or from it."""
-    for name, row in zip(names, matrix.tolist(), strict=True):
-        length = math.hypot(*row)
-        if length == 0:
-            raise UserError(f"features of arm {name!r} are all 0; at least one must be another number.")
-        if math.isinf(length):
-            raise UserError(f"features of arm {name!r} are too large; their length must be a finite number.")
-
-
-def linear_means(names: Sequence[str], matrix: Array, theta: Array, limits: Limits | None) -> Array:
-    """features · theta, rounded once at the end, so that every machine gets the same bits."""
-    means = []
-    for name, row in zip(names, matrix.tolist(), strict=True):
-        try:
-            mean = math.fsum(x * weight for x, weight in zip(row, theta.tolist(), strict=True))
-        except (OverflowError, ValueError):  # a sum past the largest float, or infinity minus infinity
-            mean = math.inf
-        means.append(check_number(f"features · theta of arm {name!r}", mean))
-    if limits is None:
-        return np.array(means)
-    low, high = limits
-    slack = ROUNDING * max(abs(low), abs(high))
-    return np.array([min(max(x, low), high) if low - slack <= x <= high + slack else x for x in means])
-
-
-def check_inside(names: Sequence[str], means: Array, limits: Limits) -> None:
-    """A mean lies where the rewards lie."""
-    low, high = limits
-    allowed = f"a number from {low} to {high}, the reward_range"
-    for name, mean in zip(names, means.tolist(), strict=True):
-        check_number(f"mean of arm {name!r}", mean, allowed, lambda x: low <= x <= high)
-
-
-def warn_of_twins(names: Sequence[str], matrix: Array) -> None:
-    """Says which arms share their features."""
-    first: dict[bytes, str] = {}
-    for name, row in zip(names, matrix, strict=True):
-        if (twin := first.setdefault(row.tobytes(), name)) != name:
-            cause = f"arms {twin!r} and {name!r} have the same features"
-            effect = "in the linear model no data can tell them apart"
-            warnings.warn(f"{cause}; {effect}.", ProblemWarning, stacklevel=3)
-
-
-def longest_row(matrix: Array) -> float:
-    """The largest Euclidean length of a row."""
-    return max(math.hypot(*row) for row in matrix.tolist())

@@ -12,7 +12,8 @@ import numpy as np
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.methods.method import Verdict
-from bestarm.problem import MOST_REWARD, Problem
+from bestarm.problem import Problem
+from bestarm.problem_checks import MOST_REWARD
 
 MOST_PULLS = 2**53  # the largest count that every JSON reader keeps exactly
 
