@@ -46,7 +46,7 @@ class Problem:
     sigma: how noisy a reward is (its sub-Gaussian scale); or give `reward_range` instead.
     reward_range: (low, high), where every reward lies; then sigma = (high − low)/2 (Hoeffding's lemma).
     delta: the probability of a wrong answer, above 0 and below 1.
-    epsilon: how far from the best the answer may be, from 0 to below 1.
+    epsilon: how far from the best the answer may be, at least 0, in units of the reward.
     features: K rows of d numbers, for a linear problem.
     means: the true means, for simulation only.
     theta: d numbers, for a linear simulation; the means are features · theta.
