@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -71,6 +71,7 @@ class Problem:
     means: Array | None
     theta: Array | None
     reward_range: tuple[float, float] | None
+    _fingerprint: str | None = field(repr=False)  # once it was asked for
 
     def __init__(
         self,
@@ -96,8 +97,8 @@ class Problem:
         if not isinstance(normalise, bool):
             raise UserError(f"normalise is {show(normalise)}; it must be true or false.")
         if matrix is None and (normalise or theta is not None):
-            field = "normalise" if theta is None else "theta"
-            raise UserError(f"{field} is given, but the arms have no features; it must be left out.")
+            given = "normalise" if theta is None else "theta"
+            raise UserError(f"{given} is given, but the arms have no features; it must be left out.")
         weights = None
         if matrix is not None and theta is not None:
             if known is not None:
@@ -115,20 +116,20 @@ class Problem:
             known = linear_means(names, matrix, weights, limits)
         if known is not None and limits is not None:
             check_inside(names, known, limits)
-        for field, number in zip(("low", "high"), limits or (), strict=False):
-            check_distance(f"{field} end of reward_range", number, sigma)
+        for end, number in zip(("low", "high"), limits or (), strict=False):
+            check_distance(f"{end} end of reward_range", number, sigma)
         for arm, mean in zip(names, [] if known is None else known.tolist(), strict=False):
             check_distance(f"mean of arm {arm!r}", mean, sigma)
         if matrix is not None:
             warn_of_twins(names, matrix)
-        self.__setstate__((name, names, sigma, delta, epsilon, matrix, known, weights, limits))
+        self.__setstate__((name, names, sigma, delta, epsilon, matrix, known, weights, limits, None))
 
     def __setstate__(self, values: Sequence[object]) -> None:
         # Also where unpickling ends: a pickle forgets that an array was read-only.
-        for field, value in zip(fields(self), values, strict=True):
+        for slot, value in zip(fields(self), values, strict=True):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
-            object.__setattr__(self, field.name, value)
+            object.__setattr__(self, slot.name, value)
 
     @classmethod
     def quick(cls, means: Sequence[float], sigma: float, delta: float = 0.05, epsilon: float = 0.0) -> Self:
@@ -244,9 +245,13 @@ class Problem:
     @property
     def fingerprint(self) -> str:
         """Sixteen letters that stand for all that fixes the statistics: not the name, not the means."""
-        features = None if self.features is None else self.features.tolist()
-        parts = [self.arms, features, self.sigma, self.delta, self.epsilon, self.reward_range]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        if self._fingerprint is None:
+            features = None if self.features is None else self.features.tolist()
+            parts = [self.arms, features, self.sigma, self.delta, self.epsilon, self.reward_range]
+            found = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+            object.__setattr__(self, "_fingerprint", found)
+            return found
+        return self._fingerprint
 
     def check_reward(self, reward: object) -> float:
         """The reward as a float, or a sentence that says why it is none.

@@ -63,10 +63,8 @@ class Tally:
 
     def to_json(self, names: Sequence[str]) -> dict[str, list[float]]:
         """The arms that were pulled, by name: `{arm: [pulls, reward_sum]}`; Python's JSON keeps every bit."""
-        return {
-            names[k]: [int(self.pulls[k]), float(self.reward_sums[k])]
-            for k in np.flatnonzero(self.pulls).tolist()
-        }
+        rows = zip(names, self.pulls.tolist(), self.reward_sums.tolist(), strict=True)
+        return {name: [count, total] for name, count, total in rows if count}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Sequence[float]], names: Sequence[str]) -> Tally:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bestarm.core.tally import Tally
+from bestarm.core.tally import Counts, Floats, Tally
 from bestarm.errors import UserError
 from bestarm.methods.method import Verdict
 from bestarm.problem import Problem
@@ -197,18 +197,26 @@ def check_upload(upload: Upload, problem: Problem) -> None:
         raise ProtocolError(
             f"tally: it must have one whole number of pulls (int64) for each of {len(problem.arms)} arms."
         )
-    if sums.dtype != np.float64 or sums.shape != pulls.shape or not np.isfinite(sums).all():
-        raise ProtocolError("tally: every reward sum must be a finite number (float64), one for each arm.")
-    if (pulls < 0).any() or not pulls.any():
-        raise ProtocolError("tally: pulls must not be negative, and at least one arm must have been pulled.")
-    if (pulls >= MOST_PULLS).any():
-        raise ProtocolError("tally: an arm has more pulls than JSON keeps exactly, 2**53.")
-    if (sums[pulls == 0] != 0).any():
-        raise ProtocolError("tally: an arm that was not pulled has a reward sum.")
+    if sums.dtype != np.float64 or sums.shape != pulls.shape:
+        raise ProtocolError("tally: it must have one reward sum (float64) for each arm.")
     low, high = problem.reward_range or (-MOST_REWARD, MOST_REWARD)
-    slack = 1e-9 * max(abs(low), abs(high)) * pulls
-    if ((sums < low * pulls - slack) | (sums > high * pulls + slack)).any():
-        raise ProtocolError(f"tally: a reward sum can't come from rewards between {low} and {high}.")
+    slack = 1e-9 * max(abs(low), abs(high))
+    inside = (sums >= (low - slack) * pulls) & (sums <= (high + slack) * pulls)  # 0 for an arm without pulls
+    if not ((pulls >= 0) & (pulls < MOST_PULLS) & inside).all() or not pulls.any():
+        raise ProtocolError(f"tally: {_what_is_wrong(pulls, sums, low, high)}.")
+
+
+def _what_is_wrong(pulls: Counts, sums: Floats, low: float, high: float) -> str:
+    """Which of the demands on a tally's numbers is not met."""
+    if not np.isfinite(sums).all():
+        return "every reward sum must be a finite number"
+    if (pulls < 0).any() or not pulls.any():
+        return "pulls must not be negative, and at least one arm must have been pulled"
+    if (pulls >= MOST_PULLS).any():
+        return "an arm has more pulls than JSON keeps exactly, 2**53"
+    if (sums[pulls == 0] != 0).any():
+        return "an arm that was not pulled has a reward sum"
+    return f"a reward sum can't come from rewards between {low} and {high}"
 
 
 def _fields(what: str, value: object, expected: set[str]) -> Mapping[str, Any]:

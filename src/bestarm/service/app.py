@@ -66,8 +66,8 @@ def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
         await service.access.who(request)
         return answer(app.openapi())
 
-    for part in (route_studies, route_tokens, route_sites, route_watch):
-        app.include_router(part.router(service))
+    for part in (route_sites, route_studies, route_tokens, route_watch):
+        app.router.routes.extend(part.router(service).routes)  # one flat list, those of the sites first
     if (DASHBOARD / "index.html").is_file():
         app.mount("/", Pages(directory=DASHBOARD, html=True))
     app.add_middleware(Count, counters=storage.counters)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from fastapi import APIRouter
+from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,6 +15,7 @@ from bestarm.protocol import Upload
 from bestarm.service import shapes
 from bestarm.service.bodies import answer, check_fields, read_object
 from bestarm.service.describe import StudyName, answers
+from bestarm.service.handover import outcome
 from bestarm.service.names import check_name
 from bestarm.service.service import Service
 from bestarm.service.tokens import Role
@@ -20,9 +23,20 @@ from bestarm.service.tokens import Role
 AGENT = (Role.AGENT,)
 
 
+class Direct(APIRoute):
+    """A route without FastAPI's reading of parameters: the handler gets the request and the study's name."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        async def handle(request: Request) -> Response:
+            answered: Response = await self.endpoint(request, request.path_params["study"])
+            return answered
+
+        return handle
+
+
 def router(service: Service) -> APIRouter:
     """The routes of agents."""
-    routes = APIRouter(prefix="/v1", tags=["sites"])
+    routes = APIRouter(prefix="/v1", tags=["sites"], route_class=Direct)
     storage, limits, access = service.storage, service.limits, service.access
 
     @routes.post(
@@ -40,7 +54,7 @@ def router(service: Service) -> APIRouter:
             check_name("journal", journal)
         found = await service.study(study)
         agent = str(token.agent)
-        sequence, reply = await asyncio.wrap_future(storage.join(found, agent, journal))
+        sequence, reply = await outcome(storage.join(found, agent, journal))
         method = found.method
         return answer(
             {
@@ -73,7 +87,7 @@ def router(service: Service) -> APIRouter:
                 f"this token is for agent {token.agent!r}, and the upload is from {message.agent[:70]!r}."
             )
             raise Refused(sentence, "other-agent", 403)
-        taken = await asyncio.wrap_future(storage.take(found, message))
+        taken = await outcome(storage.take(found, message))
         reply = taken.reply.to_json(found.problem.arms)
         return answer({"position": taken.position, "reply": reply})
 
