@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
+from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bestarm import __version__
-from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.service import route_sites, route_studies, route_tokens, route_watch, shapes
-from bestarm.service.auth import TooFast
 from bestarm.service.bodies import answer
 from bestarm.service.counters import Counters
 from bestarm.service.describe import answers, describe
 from bestarm.service.pages import Pages
+from bestarm.service.refusals import refuse, refuse_in_json
 from bestarm.service.service import Limits, Service
+from bestarm.service.shortcut import Shortcut
 from bestarm.service.storage import Storage
 
 DASHBOARD = Path(__file__).parent / "dashboard"
-log = logging.getLogger("bestarm.service")
+UPLOADS = "/v1/studies/{study}/uploads"
 
 
 def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
@@ -55,7 +53,7 @@ def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = service
-    _refuse_in_json(app)
+    refuse_in_json(app)
 
     @app.get("/healthz", summary="Whether the server answers", responses={200: {"model": shapes.Health}})
     async def healthz() -> Response:
@@ -70,6 +68,8 @@ def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
         app.router.routes.extend(part.router(service).routes)  # one flat list, those of the sites first
     if (DASHBOARD / "index.html").is_file():
         app.mount("/", Pages(directory=DASHBOARD, html=True))
+    uploads = next(route for route in app.routes if isinstance(route, APIRoute) and route.path == UPLOADS)
+    app.add_middleware(Shortcut, route=uploads, refuse=refuse)
     app.add_middleware(Count, counters=storage.counters)
     return app
 
@@ -102,43 +102,3 @@ class Count:
             await send(message)
 
         await self.app(scope, receive, counted)
-
-
-def _refuse_in_json(app: FastAPI) -> None:
-    """Every refusal is one sentence and one word, whoever noticed."""
-
-    @app.exception_handler(Refused)
-    async def refused(_: Request, error: Refused) -> Response:
-        headers = {}
-        if error.status == 401:
-            headers["WWW-Authenticate"] = "Bearer"
-        if isinstance(error, TooFast):
-            headers["Retry-After"] = str(error.seconds)
-        return answer({"error": str(error), "code": error.code}, error.status, headers)
-
-    @app.exception_handler(UserError)
-    async def mistaken(_: Request, error: UserError) -> Response:
-        return answer({"error": str(error), "code": "refused"}, 422)
-
-    @app.exception_handler(RequestValidationError)
-    async def unreadable(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return answer({"error": f"{where}: {first['msg']}.", "code": "refused"}, 422)
-
-    @app.exception_handler(ServiceError)
-    async def damaged(_: Request, error: ServiceError) -> Response:
-        log.error("%s", error)
-        return answer({"error": str(error), "code": "damaged"}, 503)
-
-    @app.exception_handler(HTTPException)
-    async def elsewhere(request: Request, error: HTTPException) -> Response:
-        words = {404: ("there is nothing at this address.", "unknown-address")}
-        words[405] = (f"{request.method} is not possible at this address.", "method")
-        sentence, code = words.get(error.status_code, (f"{error.detail}.", "http"))
-        return answer({"error": sentence, "code": code}, error.status_code, dict(error.headers or {}))
-
-    @app.exception_handler(Exception)
-    async def failed(request: Request, error: Exception) -> Response:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return answer({"error": "the server made a mistake; its log says which.", "code": "failed"}, 500)

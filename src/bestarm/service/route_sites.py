@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
-
 from fastapi import APIRouter
-from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -23,20 +19,9 @@ from bestarm.service.tokens import Role
 AGENT = (Role.AGENT,)
 
 
-class Direct(APIRoute):
-    """A route without FastAPI's reading of parameters: the handler gets the request and the study's name."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        async def handle(request: Request) -> Response:
-            answered: Response = await self.endpoint(request, request.path_params["study"])
-            return answered
-
-        return handle
-
-
 def router(service: Service) -> APIRouter:
     """The routes of agents."""
-    routes = APIRouter(prefix="/v1", tags=["sites"], route_class=Direct)
+    routes = APIRouter(prefix="/v1", tags=["sites"])
     storage, limits, access = service.storage, service.limits, service.access
 
     @routes.post(
