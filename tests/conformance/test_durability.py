@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import time
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -12,7 +13,7 @@ from sqlalchemy import text
 from test_log import PROBLEM, create, look, send
 from uploads import batch
 
-from bestarm.service.database import writing
+from bestarm.service.database import Pen
 from bestarm.service.storage import Storage
 
 
@@ -36,7 +37,7 @@ def test_postgresql_waits_for_the_disk_whatever_the_default_is(cluster: Postgres
         connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
     storage = Storage(url)
-    with writing(storage.engine) as connection:
+    with closing(Pen(storage.engine)) as pen, pen.transaction() as connection:
         assert connection.execute(text("SHOW synchronous_commit")).scalar_one() == "on"
         assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "read committed"
     storage.close()

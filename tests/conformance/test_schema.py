@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from test_log import PROBLEM, create, look, send
 from uploads import batch
 
 from bestarm.errors import Refused, ServiceError, UserError
-from bestarm.service.database import open_engine, writing
+from bestarm.service.database import Pen, open_engine
 from bestarm.service.storage import Storage
 from bestarm.service.tables import VERSION, prepare, schema
 
@@ -53,9 +54,9 @@ def test_an_older_storage_is_brought_up_to_date(opened: Any, url: str) -> None:
         VERSION + 1: lambda connection: connection.execute(notes.insert().values(note="added")),
     }
     engine = open_engine(url)
-    with writing(engine) as connection:
+    with closing(Pen(engine)) as pen, pen.transaction() as connection:
         prepare(connection, VERSION + 2, steps)
-    with writing(engine) as connection:
+    with closing(Pen(engine)) as pen, pen.transaction() as connection:
         prepare(connection, VERSION + 2, {})  # nothing is left to do
         assert found_version(connection) == VERSION + 2
         assert connection.execute(notes.select()).scalars().all() == ["added"]
@@ -71,7 +72,7 @@ def test_a_step_that_fails_leaves_the_storage_as_it_was(opened: Any, url: str) -
         raise RuntimeError("half way")
 
     engine = open_engine(url)
-    with pytest.raises(RuntimeError), writing(engine) as connection:
+    with closing(Pen(engine)) as pen, pytest.raises(RuntimeError), pen.transaction() as connection:
         prepare(connection, VERSION + 1, {VERSION: fails})
     engine.dispose()
     with storage.engine.connect() as connection:

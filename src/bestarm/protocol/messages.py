@@ -62,11 +62,14 @@ class Upload:
 
     @classmethod
     def from_json(cls, value: object, problem: Problem) -> Upload:
-        """An upload from decoded JSON; a `ProtocolError` in one sentence if it can't be one of this problem."""
+        """An upload from decoded JSON; a `ProtocolError` in one sentence if it is not one of this problem.
+
+        Whether its sums can be true is for `Server.receive` to say.
+        """
         fields = _fields("upload", value, {"problem", "agent", "sequence", "tally"})
         tally = tally_from_json(fields["tally"], problem)
         upload = cls(fields["problem"], fields["agent"], fields["sequence"], tally)
-        check_upload(upload, problem)
+        check_sender(upload, problem)
         return upload
 
 
@@ -179,8 +182,8 @@ def tally_from_json(value: object, problem: Problem) -> Tally:
     return Tally.from_json(value, problem.arms)
 
 
-def check_upload(upload: Upload, problem: Problem) -> None:
-    """Refuse a batch that no agent of this problem can have sent, whether it came by JSON or from Python."""
+def check_sender(upload: Upload, problem: Problem) -> None:
+    """Refuse a batch that is for another problem, or from nobody, or without a number."""
     if upload.problem != problem.fingerprint:
         raise ProtocolError(
             f"upload: it is for problem {_show(upload.problem)}, and this study is about "
@@ -191,7 +194,11 @@ def check_upload(upload: Upload, problem: Problem) -> None:
         raise ProtocolError(f"upload: agent is {_show(agent)}; it must be a name.")
     if isinstance(sequence, bool) or not isinstance(sequence, int) or sequence < 1:
         raise ProtocolError(f"upload: sequence is {_show(sequence)}; it must be a whole number of at least 1.")
-    pulls, sums = upload.tally.pulls, upload.tally.reward_sums
+
+
+def check_tally(tally: Tally, problem: Problem) -> None:
+    """Refuse numbers that no agent of this problem can have seen, whether they came by JSON or from Python."""
+    pulls, sums = tally.pulls, tally.reward_sums
     # Other types would spoil the total when they are added to it: uint64 and int64 make float64.
     if pulls.dtype != np.int64 or pulls.shape != (len(problem.arms),):
         raise ProtocolError(

@@ -9,7 +9,15 @@ import numpy as np
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.methods.method import Kind, Method
-from bestarm.protocol.messages import MOST_PULLS, Download, ProtocolError, Stop, Upload, check_upload
+from bestarm.protocol.messages import (
+    MOST_PULLS,
+    Download,
+    ProtocolError,
+    Stop,
+    Upload,
+    check_sender,
+    check_tally,
+)
 
 
 class Server:
@@ -68,7 +76,8 @@ class Server:
 
         After the stop an upload is still recorded, and the verdict stays what it was.
         """
-        check_upload(upload, self.method.problem)
+        check_sender(upload, self.method.problem)
+        check_tally(upload.tally, self.method.problem)
         position = self._positions.get((upload.agent, upload.sequence))
         if position is not None:
             return self._answer_again(upload, position)

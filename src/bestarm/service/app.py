@@ -20,7 +20,7 @@ from bestarm.service.bodies import answer
 from bestarm.service.counters import Counters
 from bestarm.service.describe import answers, describe
 from bestarm.service.pages import Pages
-from bestarm.service.refusals import refuse, refuse_in_json
+from bestarm.service.refusals import refuse_in_json
 from bestarm.service.service import Limits, Service
 from bestarm.service.shortcut import Shortcut
 from bestarm.service.storage import Storage
@@ -69,13 +69,19 @@ def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
     if (DASHBOARD / "index.html").is_file():
         app.mount("/", Pages(directory=DASHBOARD, html=True))
     uploads = next(route for route in app.routes if isinstance(route, APIRoute) and route.path == UPLOADS)
-    app.add_middleware(Shortcut, route=uploads, refuse=refuse)
+    app.shortcut = Shortcut(uploads, storage.counters)
     app.add_middleware(Count, counters=storage.counters)
     return app
 
 
 class App(FastAPI):
-    """FastAPI with our description of the routes."""
+    """FastAPI with our description of the routes, and a short way to one of them."""
+
+    shortcut: Shortcut | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.shortcut is None or not await self.shortcut.takes(scope, receive, send):
+            await super().__call__(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:

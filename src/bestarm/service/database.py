@@ -35,11 +35,30 @@ def open_engine(storage: str) -> Engine:
 _EXAMPLES = "sqlite:///file.db or postgresql+psycopg://user:password@host/database"
 
 
-@contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that may write. SQLite takes its write lock at once, so that what it reads stays true."""
-    with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
-        yield connection
+class Pen:
+    """The one connection that writes. It is kept from one transaction to the next, until one of them fails."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._connection: Connection | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Commits at the end. SQLite takes its write lock at the start, so that what it reads stays true."""
+        if self._connection is None:
+            self._connection = self.engine.connect().execution_options(**{WRITES: True})
+        try:
+            with self._connection.begin():
+                yield self._connection
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Give the connection back; the pool makes sure that the next one works."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
 
 def _sqlite(url: URL) -> Engine:

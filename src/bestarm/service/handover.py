@@ -45,7 +45,9 @@ _handovers: WeakKeyDictionary[asyncio.AbstractEventLoop, Handover] = WeakKeyDict
 async def outcome(future: Future[T]) -> T:
     """What a future of the storage comes to; to be awaited on an event loop."""
     loop = asyncio.get_running_loop()
-    handover = _handovers.setdefault(loop, Handover())
+    handover = _handovers.get(loop)
+    if handover is None:
+        handover = _handovers[loop] = Handover()
     waiting: asyncio.Future[T] = loop.create_future()
     future.add_done_callback(lambda done: handover.put(loop, waiting, done))
     return await waiting

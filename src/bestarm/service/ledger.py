@@ -46,11 +46,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The answer to an upload: its place in the log, and the reply of the protocol."""
+    """The answer to an upload: its place in the log, and the reply of the protocol.
+
+    `text` is its tally as JSON if the upload is new, to be written to the log.
+    """
 
     position: int
     reply: Download | Stop
-    new: bool
+    text: str | None = None
+
+    @property
+    def new(self) -> bool:
+        """Whether the log did not have it before."""
+        return self.text is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,7 @@ class Site:
     last_upload: str = ""
     position: int = 0  # of its last upload in the log
     bytes: int = 0  # of its uploads, as JSON
+    frame: int = 0  # of those bytes, the ones that come with every upload
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +131,16 @@ class Ledger:
                     "tally; two processes may be using one agent's name."
                 )
                 raise Refused(sentence, "conflict", 409)
-            return Taken(position, self._reply_at(position), new=False)
+            return Taken(position, self._reply_at(position))
         following = upload.sequence == self.sequences.get(upload.agent, 0) + 1
         try:
-            reply = self.append(upload, received_at)
+            return self.append(upload, received_at)
         except ProtocolError as error:
             if following:
                 raise
             raise Refused(str(error), "gap", 409) from None
-        return Taken(len(self.entries), reply, new=True)
 
-    def append(self, upload: Upload, received_at: str) -> Download | Stop:
+    def append(self, upload: Upload, received_at: str) -> Taken:
         """The next upload of the log."""
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
@@ -154,12 +162,17 @@ class Ledger:
         self.entries.append(entry)
         self.sequences[upload.agent] = upload.sequence
         self._positions[upload.agent, upload.sequence] = position
-        site = self.sites.get(upload.agent, Site())
+        site = self.sites.get(upload.agent) or Site(frame=self._frame(upload.agent))
         sent = site.samples + upload.tally.samples
-        message = json.dumps(upload.to_json(self.study.problem.arms), ensure_ascii=False, separators=(",", ":"))
-        size = site.bytes + len(message.encode())
-        self.sites[upload.agent] = Site(site.uploads + 1, sent, received_at, position, size)
-        return reply
+        text = _compact(upload.tally.to_json(self.study.problem.arms))
+        size = site.bytes + site.frame + len(str(upload.sequence)) + len(text.encode())
+        self.sites[upload.agent] = Site(site.uploads + 1, sent, received_at, position, size, site.frame)
+        return Taken(position, reply, text)
+
+    def _frame(self, agent: str) -> int:
+        """How many bytes there are around the tally and the sequence in an agent's uploads."""
+        empty = Upload(self.study.problem.fingerprint, agent, 0, self.server.start)
+        return len(_compact(empty.to_json(self.study.problem.arms)).encode()) - len("0{}")
 
     def _reply_at(self, position: int) -> Download | Stop:
         """What the upload at this position was answered, from the log: a sum, not a replay of every verdict."""
@@ -187,3 +200,8 @@ class Ledger:
             sites=dict(self.sites),
             joined=joined,
         )
+
+
+def _compact(value: object) -> str:
+    """The shortest JSON."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -17,8 +17,8 @@ from bestarm.service.bodies import answer
 log = logging.getLogger("bestarm.service")
 
 
-def refuse(error: Exception) -> Response:
-    """The answer to a request that one of our own rules refuses."""
+def refuse(request: Request, error: Exception) -> Response:
+    """The answer to a request that a rule of ours refuses, or that failed."""
     if isinstance(error, Refused):
         headers = {}
         if error.status == 401:
@@ -26,19 +26,23 @@ def refuse(error: Exception) -> Response:
         if isinstance(error, TooFast):
             headers["Retry-After"] = str(error.seconds)
         return answer({"error": str(error), "code": error.code}, error.status, headers)
+    if isinstance(error, UserError):
+        return answer({"error": str(error), "code": "refused"}, 422)
     if isinstance(error, ServiceError):
         log.error("%s", error)
         return answer({"error": str(error), "code": "damaged"}, 503)
-    return answer({"error": str(error), "code": "refused"}, 422)
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return answer({"error": "the server made a mistake; its log says which.", "code": "failed"}, 500)
 
 
 def refuse_in_json(app: FastAPI) -> None:
-    """The same for everything that the application raises."""
+    """Answer so whatever the application raises."""
 
     @app.exception_handler(UserError)
     @app.exception_handler(ServiceError)
-    async def refused(_: Request, error: Exception) -> Response:
-        return refuse(error)
+    @app.exception_handler(Exception)
+    async def refused(request: Request, error: Exception) -> Response:
+        return refuse(request, error)
 
     @app.exception_handler(RequestValidationError)
     async def unreadable(_: Request, error: RequestValidationError) -> Response:
@@ -52,8 +56,3 @@ def refuse_in_json(app: FastAPI) -> None:
         words[405] = (f"{request.method} is not possible at this address.", "method")
         sentence, code = words.get(error.status_code, (f"{error.detail}.", "http"))
         return answer({"error": sentence, "code": code}, error.status_code, dict(error.headers or {}))
-
-    @app.exception_handler(Exception)
-    async def failed(request: Request, error: Exception) -> Response:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return answer({"error": "the server made a mistake; its log says which.", "code": "failed"}, 500)

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from bestarm.errors import ServiceError, UserError
+from bestarm.service.counters import Counters
+from bestarm.service.refusals import refuse
 
 
 class Shortcut:
-    """Calls a route's endpoint with the request and the parameters of its path; `refuse` answers refusals."""
+    """Calls a route's endpoint, which takes the request and the parameters of its path and nothing else."""
 
-    def __init__(self, app: ASGIApp, route: APIRoute, refuse: Callable[[Exception], Response]) -> None:
-        self.app = app
+    def __init__(self, route: APIRoute, counters: Counters) -> None:
         self.route = route
-        self.refuse = refuse
+        self.methods = route.methods or set()
+        self.counters = counters
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = None
-        if scope["type"] == "http" and scope["method"] in (self.route.methods or ()):
-            found = self.route.path_regex.match(scope["path"])
+    async def takes(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Answer a request if it is for the route; False, and nothing was done, if it is not."""
+        if scope["type"] != "http" or scope["method"] not in self.methods:
+            return False
+        found = self.route.path_regex.match(scope["path"])
         if found is None:
-            await self.app(scope, receive, send)
-            return
-        scope["route"] = self.route
+            return False
+        request = Request(scope, receive, send)
         try:
-            response: Response = await self.route.endpoint(Request(scope, receive, send), **found.groupdict())
-        except (UserError, ServiceError) as error:
-            response = self.refuse(error)
+            response: Response = await self.route.endpoint(request, **found.groupdict())
+        except Exception as error:
+            response = refuse(request, error)
+        self.counters.requests[self.route.path, response.status_code] += 1
         await response(scope, receive, send)
+        return True

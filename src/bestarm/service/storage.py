@@ -24,7 +24,7 @@ from bestarm.methods import Method
 from bestarm.protocol import Upload
 from bestarm.service import clock, studies
 from bestarm.service.counters import Counters
-from bestarm.service.database import open_engine, writing
+from bestarm.service.database import Pen, open_engine
 from bestarm.service.ledger import Ledger, Snapshot, Study, Taken
 from bestarm.service.names import NAME
 from bestarm.service.tables import prepare, tokens, uploads
@@ -49,8 +49,9 @@ class Storage:
         self.grown: Grown = lambda ledger, length: None  # called by the writer after a commit
         self._ledgers: dict[int, Ledger] = {}
         self._studies: dict[str, Study] = {}
+        self._pen = Pen(self.engine)
         try:
-            with writing(self.engine) as connection:
+            with self._pen.transaction() as connection:
                 prepare(connection)
         except DatabaseError as error:
             self.engine.dispose()
@@ -63,6 +64,7 @@ class Storage:
     def close(self) -> None:
         """Finish what was asked for, then let go of the database."""
         self._writer.close()
+        self._pen.close()
         self.engine.dispose()
 
     @property
@@ -279,7 +281,7 @@ class Storage:
 
     def _commit(self, tasks: list[Task]) -> None:
         outcomes: list[tuple[Task, Any, Exception | None]] = []
-        with self.counters.commit(len(tasks)), writing(self.engine) as connection:
+        with self.counters.commit(len(tasks)), self._pen.transaction() as connection:
             work = Work(self._ledgers, connection)
             work.lock({task.study for task in tasks if task.study is not None and task.writes})
             for task in tasks:

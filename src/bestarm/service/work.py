@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
@@ -20,18 +19,14 @@ OTHER_JOURNAL = (
     "for a token with a new agent name."
 )
 
-# The two questions that every transaction asks, put together once.
-LOCK = (
-    select(study_rows.c.id, study_rows.c.closed)
-    .where(study_rows.c.id.in_(bindparam("ids", expanding=True)))
-    .order_by(study_rows.c.id)
-    .with_for_update()
-)
+# What every transaction says, put together once.
+LOCK = select(study_rows.c.closed).where(study_rows.c.id == bindparam("study")).with_for_update()
 FROM = (
     uploads.select()
     .where(uploads.c.study_id == bindparam("study"), uploads.c.position >= bindparam("first"))
     .order_by(uploads.c.position)
 )
+COLUMNS = [column.name for column in uploads.c]
 
 
 class Work:
@@ -50,9 +45,8 @@ class Work:
 
     def lock(self, ids: set[int]) -> None:
         """Lock these studies until the commit, in the order of their ids, so that nobody waits in a ring."""
-        if ids:
-            rows = self.connection.execute(LOCK, {"ids": list(ids)})
-            self.closed.update({row.id: row.closed for row in rows})
+        for study in sorted(ids):
+            self.closed[study] = self.connection.execute(LOCK, {"study": study}).scalar_one()
 
     def lock_tokens(self) -> None:
         """Let no other process change the tokens until the commit (SQLite has one writer anyway)."""
@@ -138,7 +132,7 @@ class Work:
                     "position": taken.position,
                     "agent": upload.agent,
                     "sequence": upload.sequence,
-                    "tally": json.dumps(upload.tally.to_json(study.problem.arms), allow_nan=False),
+                    "tally": taken.text,
                     "received_at": received_at,
                 }
             )
@@ -151,5 +145,8 @@ class Work:
     def flush(self) -> None:
         """Write the rows that were gathered."""
         if self._rows:
-            self.connection.execute(uploads.insert(), self._rows)
+            mark = "?" if self.connection.dialect.paramstyle == "qmark" else "%s"
+            row = f"({', '.join([mark] * len(COLUMNS))})"
+            text = f"INSERT INTO uploads ({', '.join(COLUMNS)}) VALUES {', '.join([row] * len(self._rows))}"
+            self.connection.exec_driver_sql(text, tuple(v for r in self._rows for v in r.values()))
             self._rows = []
