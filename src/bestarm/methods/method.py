@@ -104,7 +104,7 @@ class Method:
     def verdict(self, tally: Tally) -> Verdict:
         """Leader, challenger, breaking index, and whether to stop; never before every arm was pulled."""
         names = self.problem.arms
-        if (tally.pulls == 0).any():
+        if not tally.pulls.all():
             means = np.where(tally.pulls > 0, tally.reward_sums / np.maximum(tally.pulls, 1), -np.inf)
             leader = int(np.argmax(means))
             challenger = int(np.flatnonzero(np.arange(len(names)) != leader)[0])

@@ -103,8 +103,7 @@ class Server:
         return answer
 
     def _add(self, tally: Tally) -> Tally:
-        with np.errstate(over="ignore"):
-            total = self.total + tally
+        total = self.total + tally
         if not np.isfinite(total.reward_sums).all() or not total.pulls.sum(dtype=np.float64) < MOST_PULLS:
             raise ProtocolError("tally: with it the total would be too large for a number to hold.")
         return total

@@ -11,7 +11,6 @@ from bestarm.protocol import Upload
 from bestarm.service import shapes
 from bestarm.service.bodies import answer, check_fields, read_object
 from bestarm.service.describe import StudyName, answers
-from bestarm.service.handover import outcome
 from bestarm.service.names import check_name
 from bestarm.service.service import Service
 from bestarm.service.tokens import Role
@@ -39,7 +38,7 @@ def router(service: Service) -> APIRouter:
             check_name("journal", journal)
         found = await service.study(study)
         agent = str(token.agent)
-        sequence, reply = await outcome(storage.join(found, agent, journal))
+        sequence, reply = await storage.join(found, agent, journal)
         method = found.method
         return answer(
             {
@@ -72,7 +71,7 @@ def router(service: Service) -> APIRouter:
                 f"this token is for agent {token.agent!r}, and the upload is from {message.agent[:70]!r}."
             )
             raise Refused(sentence, "other-agent", 403)
-        taken = await outcome(storage.take(found, message))
+        taken = await storage.take(found, message)
         reply = taken.reply.to_json(found.problem.arms)
         return answer({"position": taken.position, "reply": reply})
 

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from bestarm.service import clock, shapes, studies
 from bestarm.service.bodies import answer, check_fields, read_object
 from bestarm.service.describe import StudyName, answers
-from bestarm.service.handover import outcome
 from bestarm.service.service import Service
 from bestarm.service.status import listed, study_object
 from bestarm.service.tokens import Role
@@ -36,7 +35,7 @@ def router(service: Service) -> APIRouter:
         body = await read_object(request, limits.body)
         check_fields(body, {"problem", "agents"}, {"method", "parameters"})
         method = await asyncio.to_thread(studies.check_method, body, limits.arms)
-        return answer(study_object(await outcome(storage.create(method))), 201)
+        return answer(study_object(await storage.create(method)), 201)
 
     @routes.get(
         "/studies", summary="The studies that you may see", responses=answers(shapes.Studies, 200, 401, 429)
@@ -75,6 +74,6 @@ def router(service: Service) -> APIRouter:
     async def set_closed(request: Request, name: str, closed: bool) -> Response:
         await service.access.allow(request, (Role.ADMIN,))
         found = await service.study(name)
-        return answer(study_object(await outcome(storage.set_closed(found, closed))))
+        return answer(study_object(await storage.set_closed(found, closed)))
 
     return routes

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from bestarm.service import shapes
 from bestarm.service.bodies import answer, check_fields, read_object
 from bestarm.service.describe import StudyName, TokenId, answers
-from bestarm.service.handover import outcome
 from bestarm.service.ledger import Study
 from bestarm.service.service import Service
 from bestarm.service.tokens import Grant, Role, check_seconds
@@ -51,7 +50,7 @@ def router(service: Service) -> APIRouter:
         return await make(Grant(Role.ADMIN, None, check_seconds(body.get("expires_in"))), None)
 
     async def make(grant: Grant, study: Study | None) -> Response:
-        secret, shown = await outcome(storage.grant(grant, study))
+        secret, shown = await storage.grant(grant, study)
         return answer({"token": secret} | shown, 201, {"Cache-Control": "no-store"})
 
     @routes.get(
@@ -95,7 +94,7 @@ def router(service: Service) -> APIRouter:
         return await revoked(token_id, None)
 
     async def revoked(token_id: str, study: Study | None) -> Response:
-        token = await outcome(storage.revoke(token_id, study))
+        token = await storage.revoke(token_id, study)
         access.forget(token.id)
         return answer(token.to_json())
 

@@ -16,7 +16,6 @@ from bestarm.service import shapes
 from bestarm.service.bodies import answer
 from bestarm.service.describe import StudyName, answers, text
 from bestarm.service.events import follow
-from bestarm.service.handover import outcome
 from bestarm.service.ledger import Snapshot, Study
 from bestarm.service.metrics import metrics
 from bestarm.service.service import Service
@@ -70,7 +69,7 @@ def router(service: Service) -> APIRouter:
             with service.hub.watch(study) as watch:
                 yield ": following\n\n"
                 # Uploads between the look and the watch are in this second look.
-                start = await outcome(storage.look(study))
+                start = await storage.look(study)
                 async for events in follow(service.hub, watch, after, limits.keep_alive, start):
                     if not await access.still(token):
                         return

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from bestarm.errors import Refused, ServiceError
 from bestarm.service.auth import Access
 from bestarm.service.events import Hub
-from bestarm.service.handover import outcome
 from bestarm.service.ledger import Snapshot, Study
 from bestarm.service.rates import Buckets
 from bestarm.service.storage import Storage
@@ -48,7 +47,7 @@ class Service:
 
     async def look(self, name: str) -> Snapshot:
         """A study as it stands."""
-        return await outcome(self.storage.look(await self.study(name)))
+        return await self.storage.look(await self.study(name))
 
     async def look_at(self, token: Token) -> tuple[list[Snapshot], int]:
         """All studies that the caller may see, and how many more there are that are damaged."""
@@ -73,6 +72,6 @@ class Service:
                 lengths = await asyncio.to_thread(self.storage.lengths, list(watched))
                 for study_id, length in lengths.items():
                     if length > watched[study_id].length:
-                        await outcome(self.storage.look(watched[study_id].study))
+                        await self.storage.look(watched[study_id].study)
             except Exception as error:  # the database is away for a while: the streams wait with it
                 self.storage.report("streams can't follow the log", error)

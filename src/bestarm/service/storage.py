@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -27,6 +26,7 @@ from bestarm.service.counters import Counters
 from bestarm.service.database import Pen, open_engine
 from bestarm.service.ledger import Ledger, Snapshot, Study, Taken
 from bestarm.service.names import NAME
+from bestarm.service.pending import Pending
 from bestarm.service.tables import prepare, tokens, uploads
 from bestarm.service.tables import studies as study_rows
 from bestarm.service.tokens import Grant, Role, Token, hash_of, new_id, new_secret
@@ -40,7 +40,7 @@ AWAY = "the storage can't be reached; nothing is known to have changed, so send 
 
 
 class Storage:
-    """Keeps studies. The verbs return futures, which are done after the commit."""
+    """Keeps studies. What its verbs return is settled after the commit."""
 
     def __init__(self, url: str, *, now: clock.Clock = clock.now) -> None:
         self.engine = open_engine(url)
@@ -78,7 +78,7 @@ class Storage:
 
     # Studies
 
-    def create(self, method: Method) -> Future[Snapshot]:
+    def create(self, method: Method) -> Pending[Snapshot]:
         """A new study, named after its problem; refused if there is one of that name."""
         row = studies.to_row(method) | {"created_at": clock.write(self.now()), "closed": False}
 
@@ -124,7 +124,7 @@ class Storage:
             except ServiceError as error:
                 log.error("%s", error)
 
-    def look(self, study: Study) -> Future[Snapshot]:
+    def look(self, study: Study) -> Pending[Snapshot]:
         """The study as it stands."""
         return self._submit(lambda work: work.look(study), study, writes=False)
 
@@ -136,7 +136,7 @@ class Storage:
                 row[0]: row[1] for row in connection.execute(query.where(uploads.c.study_id.in_(list(ids))))
             }
 
-    def set_closed(self, study: Study, closed: bool) -> Future[Snapshot]:
+    def set_closed(self, study: Study, closed: bool) -> Pending[Snapshot]:
         """Close a study to joins and uploads, or open it again."""
 
         def act(work: Work) -> Snapshot:
@@ -147,7 +147,7 @@ class Storage:
 
         return self._submit(act, study, writes=True)
 
-    def join(self, study: Study, agent: str, journal: str | None = None) -> Future[tuple[int, Any]]:
+    def join(self, study: Study, agent: str, journal: str | None = None) -> Pending[tuple[int, Any]]:
         """An agent's last sequence and the reply that its next plan follows from; again is harmless."""
         joined_at = clock.write(self.now())
 
@@ -158,7 +158,7 @@ class Storage:
 
         return self._submit(act, study, writes=True)
 
-    def take(self, study: Study, upload: Upload) -> Future[Taken]:
+    def take(self, study: Study, upload: Upload) -> Pending[Taken]:
         """Record an upload and answer it; the same upload again gets the same answer."""
         received_at = clock.write(self.now())
 
@@ -171,7 +171,7 @@ class Storage:
 
     def grant(
         self, grant: Grant, study: Study | None, secret: str | None = None
-    ) -> Future[tuple[str, dict[str, Any]]]:
+    ) -> Pending[tuple[str, dict[str, Any]]]:
         """A new token: the secret, which is kept nowhere, and what may be shown of it."""
         secret = secret or new_secret()
         made = self.now()
@@ -193,7 +193,7 @@ class Storage:
 
         return self._submit(act, None, writes=True)
 
-    def admit(self, secret: str | None) -> Future[str | None]:
+    def admit(self, secret: str | None) -> Pending[str | None]:
         """Make sure that an administrator can come in.
 
         A given secret becomes an administrator's token if it is none yet. Without one, a storage that has never
@@ -217,7 +217,7 @@ class Storage:
 
         return self._submit(act, None, writes=True)
 
-    def revoke(self, token_id: str, study: Study | None) -> Future[Token]:
+    def revoke(self, token_id: str, study: Study | None) -> Pending[Token]:
         """Make a token worthless; again is harmless. The last administrator's token is kept."""
         revoked_at = clock.write(self.now())
         now = self.now()
@@ -256,7 +256,7 @@ class Storage:
 
     # Inside
 
-    def _submit(self, act: Callable[[Work], Any], study: Study | None, *, writes: bool) -> Future[Any]:
+    def _submit(self, act: Callable[[Work], Any], study: Study | None, *, writes: bool) -> Pending[Any]:
         return self._writer.submit(Task(act, None if study is None else study.id, writes))
 
     def _run(self, tasks: list[Task]) -> None:
@@ -273,7 +273,7 @@ class Storage:
                 if _lost(error):
                     self._fail(tasks, error)
                 elif len(tasks) == 1:
-                    tasks[0].future.set_exception(error)
+                    tasks[0].pending.settle(error=error)
                 else:
                     for task in tasks:  # whose fault it is shows when each is alone
                         self._run([task])
@@ -295,16 +295,13 @@ class Storage:
             self._studies[ledger.study.name] = ledger.study
             self.grown(ledger, len(ledger.entries))
         for task, result, refused in outcomes:
-            if refused is None:
-                task.future.set_result(result)
-            else:
-                task.future.set_exception(refused)
+            task.pending.settle(result, refused)
 
     def _fail(self, tasks: list[Task], error: Exception) -> None:
         self.report("the storage failed", error)
         self._ledgers.clear()  # who knows what the database is when it comes back
         for task in tasks:
-            task.future.set_exception(Refused(AWAY, "storage", 503))
+            task.pending.settle(error=Refused(AWAY, "storage", 503))
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -3,80 +3,92 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from bestarm.errors import Refused
+from bestarm.service.pending import Pending
 
 MOST_WAITING = 10_000
 MOST_TOGETHER = 256
+LINGER = 0.002  # seconds at most
 
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """Something to do inside a transaction; its future is set after the commit, never before."""
+    """Something to do inside a transaction; what comes of it is known after the commit, never before."""
 
     act: Callable[..., Any]
     study: int | None
     writes: bool
-    future: Future[Any] = field(default_factory=Future)
+    pending: Pending[Any] = field(default_factory=Pending)
 
 
 class Writer:
     """Gathers the tasks that arrive while a commit is under way and hands them on together.
 
     A commit costs one wait for the disk however much is in it, so the more wait, the cheaper each becomes.
-    `run` gets a list of tasks and must set the future of each.
+    `run` gets a list of tasks and must settle each.
+
+    After a commit the writer lingers for those that it has just answered, since who is busy mostly comes again
+    at once: for as many as were answered or wait already, and at most half as long as the commit took.
     """
 
     def __init__(self, run: Callable[[list[Task]], None]) -> None:
         self._run = run
-        self._queue: SimpleQueue[Task | None] = SimpleQueue()
-        self._closed = threading.Event()
+        self._waiting: deque[Task] = deque()
+        self._enough = 1  # so many must wait for the writer to be woken
+        self._wake = threading.Event()
+        self._closed = False
         self._thread = threading.Thread(target=self._work, name="bestarm-writer", daemon=True)
         self._thread.start()
 
     @property
     def waiting(self) -> int:
         """How many tasks wait for the next transaction."""
-        return self._queue.qsize()
+        return len(self._waiting)
 
-    def submit(self, task: Task) -> Future[Any]:
+    def submit(self, task: Task) -> Pending[Any]:
         """Queue a task."""
-        if self._closed.is_set():
+        if self._closed:
             raise Refused("the server is stopping; send it again later.", "stopping", 503)
-        if self._queue.qsize() >= MOST_WAITING:
+        if len(self._waiting) >= MOST_WAITING:
             raise Refused("the server has too much to do; send it again later.", "busy", 503)
-        self._queue.put(task)
-        return task.future
+        self._waiting.append(task)
+        if len(self._waiting) >= self._enough:
+            self._wake.set()
+        return task.pending
 
     def close(self) -> None:
         """Do what was queued, then end."""
-        self._closed.set()
-        self._queue.put(None)
+        self._closed = True
+        self._wake.set()
         self._thread.join()
 
     def _work(self) -> None:
-        while True:
-            tasks = [self._queue.get()]
-            while len(tasks) < MOST_TOGETHER and tasks[-1] is not None:
-                try:
-                    tasks.append(self._queue.get_nowait())
-                except Empty:
-                    break
-            ready = [t for t in tasks if t is not None and t.future.set_running_or_notify_cancel()]
-            if ready:
-                self._guarded(ready)
-            if tasks[-1] is None:
-                return
+        while self._waiting or not self._closed:
+            self._wait_for(1, None)
+            tasks = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
+            if tasks:
+                began = time.monotonic()
+                self._guarded(tasks)
+                took = time.monotonic() - began
+                self._wait_for(len(tasks) + len(self._waiting), min(took / 2, LINGER))
+
+    def _wait_for(self, tasks: int, seconds: float | None) -> None:
+        """Until so many tasks wait, or for so long, or until there is no more to come."""
+        self._wake.clear()
+        self._enough = tasks  # from here on `submit` wakes us; what came before is counted below
+        if len(self._waiting) < tasks and not self._closed:
+            self._wake.wait(seconds)
 
     def _guarded(self, tasks: list[Task]) -> None:
         try:
             self._run(tasks)
         except BaseException as error:  # a mistake of ours must not leave anybody waiting for ever
             for task in tasks:
-                if not task.future.done():
-                    task.future.set_exception(error)
+                if not task.pending.settled:
+                    task.pending.settle(error=error)
