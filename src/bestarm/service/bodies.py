@@ -15,12 +15,12 @@ from bestarm.errors import Refused
 PATIENCE = 30.0  # seconds that a body may take to arrive
 LONGEST_WHOLE = 19  # digits, which is what 64 bits hold
 LONG = re.compile(rf"[0-9]{{{LONGEST_WHOLE + 1}}}")
+COMPACT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 def answer(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """An answer in JSON; numbers that JSON does not have are a mistake of ours and fail here."""
-    text = json.dumps(body, allow_nan=False, separators=(",", ":"))
-    return Response(text, status, headers, "application/json")
+    return Response(COMPACT.encode(body), status, headers, "application/json")
 
 
 async def read_object(request: Request, most_bytes: int, *, may_be_empty: bool = False) -> dict[str, Any]:
@@ -64,8 +64,7 @@ def parse(raw: bytes) -> Any:
     """
     try:
         text = raw.decode("utf-8")
-        whole = _whole if LONG.search(text) else None  # it is slow, and hardly ever needed
-        value = json.loads(text, parse_constant=_constant, parse_int=whole, object_pairs_hook=_pairs)
+        value = (CAREFUL if LONG.search(text) else QUICK).decode(text)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")  # half a character, such as "\ud800"
     except (ValueError, RecursionError) as error:
@@ -103,3 +102,8 @@ def check_fields(body: dict[str, Any], needed: set[str], optional: set[str]) -> 
     if unknown:
         known = ", ".join(sorted(needed | optional))
         raise Refused(f"body: it has {sorted(unknown)[0][:40]!r}, which is not one of {known}.", "refused", 422)
+
+
+# The second looks at every whole number, which is slow, and needed only where there are many digits in a row.
+QUICK = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_pairs)
+CAREFUL = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_pairs, parse_int=_whole)

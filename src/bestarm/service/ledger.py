@@ -16,6 +16,8 @@ from bestarm.problem import Problem
 from bestarm.protocol import Download, ProtocolError, Server, Stop, Upload
 from bestarm.protocol.messages import MOST_PULLS
 
+COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
 
 class OutOfRange(Exception):
     """Numbers that floating point can't compute with. The ledger that raised it must be thrown away."""
@@ -164,7 +166,7 @@ class Ledger:
         self._positions[upload.agent, upload.sequence] = position
         site = self.sites.get(upload.agent) or Site(frame=self._frame(upload.agent))
         sent = site.samples + upload.tally.samples
-        text = _compact(upload.tally.to_json(self.study.problem.arms))
+        text = COMPACT.encode(upload.tally.to_json(self.study.problem.arms))
         size = site.bytes + site.frame + len(str(upload.sequence)) + len(text.encode())
         self.sites[upload.agent] = Site(site.uploads + 1, sent, received_at, position, size, site.frame)
         return Taken(position, reply, text)
@@ -172,7 +174,7 @@ class Ledger:
     def _frame(self, agent: str) -> int:
         """How many bytes there are around the tally and the sequence in an agent's uploads."""
         empty = Upload(self.study.problem.fingerprint, agent, 0, self.server.start)
-        return len(_compact(empty.to_json(self.study.problem.arms)).encode()) - len("0{}")
+        return len(COMPACT.encode(empty.to_json(self.study.problem.arms)).encode()) - len("0{}")
 
     def _reply_at(self, position: int) -> Download | Stop:
         """What the upload at this position was answered, from the log: a sum, not a replay of every verdict."""
@@ -200,8 +202,3 @@ class Ledger:
             sites=dict(self.sites),
             joined=joined,
         )
-
-
-def _compact(value: object) -> str:
-    """The shortest JSON."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
