@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import psycopg
@@ -13,7 +13,7 @@ from sqlalchemy import text
 from test_log import PROBLEM, create, look, send
 from uploads import batch
 
-from bestarm.service.database import Pen
+from bestarm.service.database import Pen, open_engine
 from bestarm.service.storage import Storage
 
 
@@ -57,3 +57,18 @@ def test_a_connection_that_the_database_ends_is_made_again(cluster: Postgres) ->
     assert answer.position == 2
     assert look(storage, study).uploads == 2
     storage.close()
+
+
+def test_the_connection_that_writes_is_kept_until_it_fails(url: str) -> None:
+    engine = open_engine(url)
+    with closing(Pen(engine)) as pen:
+        with pen.transaction() as first:
+            first.execute(text("CREATE TABLE kept (n INTEGER)"))
+        with suppress(RuntimeError), pen.transaction() as again:
+            assert again is first
+            again.execute(text("INSERT INTO kept VALUES (1)"))
+            raise RuntimeError
+        with pen.transaction() as another:
+            assert another is not first
+            assert another.execute(text("SELECT count(*) FROM kept")).scalar_one() == 0
+    engine.dispose()

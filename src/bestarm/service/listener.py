@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import signal
 import socket
@@ -81,6 +82,7 @@ def listen(
     shown = f"[{host}]" if ":" in host else host
     url = f"{scheme}://{shown}:{bound.getsockname()[1]}"
     hub = app.state.service.hub
+    gc.freeze()  # what was made so far lives as long as the server: not to be looked through for garbage again
     Listener(config, lambda: listening(url), hub.close).run(sockets=[bound])
 
 

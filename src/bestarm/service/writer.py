@@ -54,7 +54,7 @@ class Writer:
     def submit(self, task: Task) -> Pending[Any]:
         """Queue a task."""
         if self._closed:
-            raise Refused("the server is stopping; send it again later.", "stopping", 503)
+            raise _stopping()
         if len(self._waiting) >= MOST_WAITING:
             raise Refused("the server has too much to do; send it again later.", "busy", 503)
         self._waiting.append(task)
@@ -67,6 +67,8 @@ class Writer:
         self._closed = True
         self._wake.set()
         self._thread.join()
+        for task in self._waiting:  # it came at the last moment
+            task.pending.settle(error=_stopping())
 
     def _work(self) -> None:
         while self._waiting or not self._closed:
@@ -92,3 +94,7 @@ class Writer:
             for task in tasks:
                 if not task.pending.settled:
                     task.pending.settle(error=error)
+
+
+def _stopping() -> Refused:
+    return Refused("the server is stopping; send it again later.", "stopping", 503)
