@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
-from test_log import PROBLEM, assert_replays, create, look, send
-from uploads import batch
+from test_log import PROBLEM, assert_replays, create, look, pause, send
+from uploads import batch, small_problem
 
-from bestarm.errors import Refused
+from bestarm.errors import Refused, ServiceError
 from bestarm.service.storage import Storage
 
 
@@ -46,6 +46,21 @@ def test_a_log_in_which_another_upload_took_the_place_is_read_again(opened: Any)
     snapshot = look(storage, study)
     assert [upload.agent for upload in snapshot.log] == ["lab-a", "lab-a", "lab-b", "lab-c"]
     assert_replays(snapshot)
+
+
+def test_a_study_that_is_gone_is_said_to_be_gone_and_holds_up_no_other(opened: Any) -> None:
+    storage = opened()
+    study, other = create(storage), create(storage, small_problem("others"))
+    send(storage, study, batch(PROBLEM, "lab-a", 1))
+    with storage.engine.begin() as connection:
+        for query in ("DELETE FROM uploads", "DELETE FROM studies WHERE id = :study"):
+            connection.execute(text(query), {"study": study.id} if ":study" in query else {})
+    with pause(storage):
+        lost = storage.take(study, batch(PROBLEM, "lab-a", 2))
+        kept = storage.take(other, batch(other.problem, "lab-a", 1))
+    with pytest.raises(ServiceError, match="not in the storage any more"):
+        lost.result()
+    assert kept.result().position == 1
 
 
 def test_a_study_that_another_server_stops_while_it_is_read_is_not_damaged(opened: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from bestarm.errors import Refused
+from bestarm.errors import Refused, ServiceError
 from bestarm.protocol import Upload
 from bestarm.service import studies
 from bestarm.service.ledger import Ledger, OutOfRange, Snapshot, Study, Taken
@@ -14,6 +14,7 @@ from bestarm.service.tables import sites, uploads
 from bestarm.service.tables import studies as study_rows
 
 EXTREME = "upload: its numbers, added to what is known, are too large to compute with."
+GONE = "the study is not in the storage any more; if an older copy was put in its place, restart the server."
 OTHER_JOURNAL = (
     "agent {agent!r} has joined with another journal, and two would be taken for one; use that journal, or ask "
     "for a token with a new agent name."
@@ -26,7 +27,7 @@ FROM = (
     .where(uploads.c.study_id == bindparam("study"), uploads.c.position >= bindparam("first"))
     .order_by(uploads.c.position)
 )
-COLUMNS = [column.name for column in uploads.c]
+APPEND = "INSERT INTO uploads (study_id, position, agent, sequence, tally, received_at) VALUES "
 
 
 class Work:
@@ -41,12 +42,15 @@ class Work:
         self.connection = connection
         self.closed: dict[int, bool] = {}
         self.ledgers: dict[int, Ledger] = {}
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[tuple[Any, ...]] = []
 
     def lock(self, ids: set[int]) -> None:
         """Lock these studies until the commit, in the order of their ids, so that nobody waits in a ring."""
         for study in sorted(ids):
-            self.closed[study] = self.connection.execute(LOCK, {"study": study}).scalar_one()
+            closed = self.connection.execute(LOCK, {"study": study}).scalar()
+            if closed is None:
+                raise ServiceError(GONE)
+            self.closed[study] = closed
 
     def lock_tokens(self) -> None:
         """Let no other process change the tokens until the commit (SQLite has one writer anyway)."""
@@ -126,16 +130,8 @@ class Work:
             del self.ledgers[study.id]
             raise Refused(EXTREME, "refused", 422) from None
         if taken.new:
-            self._rows.append(
-                {
-                    "study_id": study.id,
-                    "position": taken.position,
-                    "agent": upload.agent,
-                    "sequence": upload.sequence,
-                    "tally": taken.text,
-                    "received_at": received_at,
-                }
-            )
+            row = (study.id, taken.position, upload.agent, upload.sequence, taken.text, received_at)
+            self._rows.append(row)
         if ledger.stopped_at != stopped_before:
             change = study_rows.update().where(study_rows.c.id == study.id)
             verdict = studies.verdict_text(ledger.server.verdict)
@@ -143,10 +139,10 @@ class Work:
         return taken
 
     def flush(self) -> None:
-        """Write the rows that were gathered."""
+        """Write the rows that were gathered, in one statement: the driver takes a turn for each."""
         if self._rows:
             mark = "?" if self.connection.dialect.paramstyle == "qmark" else "%s"
-            row = f"({', '.join([mark] * len(COLUMNS))})"
-            text = f"INSERT INTO uploads ({', '.join(COLUMNS)}) VALUES {', '.join([row] * len(self._rows))}"
-            self.connection.exec_driver_sql(text, tuple(v for r in self._rows for v in r.values()))
+            places = f"({', '.join([mark] * len(self._rows[0]))})"
+            text = APPEND + ", ".join([places] * len(self._rows))
+            self.connection.exec_driver_sql(text, tuple(value for row in self._rows for value in row))
             self._rows = []
