@@ -7,8 +7,8 @@ An upload is answered after its commit, and a commit waits for the disk. So the 
 on the same disk, is how many bare rows a loop can insert and commit one after the other, in the same database
 and with the same settings for durability. `ratio` is uploads a second over that floor: with one client it can't
 be more than 1; with many, commits are shared. `cpu ms` is the server's own CPU time for an upload: where the
-disk commits faster than that, the server is what limits. Everything runs on this machine, over the loopback
-interface.
+disk commits faster than that, the server is what limits. `together` is how many uploads shared a commit.
+Everything runs on this machine, over the loopback interface.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pathlib import Path
 from statistics import quantiles
 from urllib.parse import urlsplit
 
+import httpx
 import psycopg
 
 from bestarm.problem import Problem
@@ -171,6 +172,14 @@ def cpu_seconds(server: Process) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def shared(server: Process) -> tuple[float, float]:
+    """How many transactions the server has made, and how many requests were in them."""
+    headers = {"Authorization": f"Bearer {server.admin_token}"}
+    lines = httpx.get(f"{server.url}/metrics", headers=headers).text.splitlines()
+    value = dict(line.split(" ", 1) for line in lines if not line.startswith("#"))
+    return float(value["bestarm_commits_total"]), float(value["bestarm_commit_tasks_total"])
+
+
 def memory(server: Process) -> float:
     """The server's resident memory in megabytes."""
     status = Path(f"/proc/{server.process.pid}/status").read_text()
@@ -205,16 +214,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bestarm-load-", dir=Path.cwd()) as name:
         folder = Path(name)
         if options.format == "table":
-            print("storage     clients  uploads/s  commits/s bare  ratio  p50 ms  p99 ms  cpu ms")
+            print("storage     clients  uploads/s  commits/s bare  ratio  p50 ms  p99 ms  cpu ms  together")
         with storages(options.storages.split(","), folder, options.seconds) as each:
             for storage, url, floor in each:
                 with serving("--storage", url, "--rate", "0", folder=folder) as server:
                     for clients in map(int, options.clients.split(",")):
                         study = f"load-{clients}"
                         work = upload_for(server.url, server.admin_token, study, clients, options.seconds)
-                        used = cpu_seconds(server)
+                        used, (commits, tasks) = cpu_seconds(server), shared(server)
                         latencies = asyncio.run(work)
-                        used = cpu_seconds(server) - used
+                        used, after = cpu_seconds(server) - used, shared(server)
                         rate = len(latencies) / options.seconds
                         cuts = quantiles(latencies, n=100)
                         row = {
@@ -226,12 +235,14 @@ def main() -> None:
                             "p50_ms": 1000 * cuts[49],
                             "p99_ms": 1000 * cuts[98],
                             "cpu_ms": 1000 * used / len(latencies),
+                            "together": (after[1] - tasks) / (after[0] - commits),
                         }
                         rows.append(row)
                         if options.format == "table":
                             print(
                                 f"{storage:<11} {clients:>7} {rate:>10.0f} {floor:>15.0f} {rate / floor:>6.2f} "
-                                f"{row['p50_ms']:>7.1f} {row['p99_ms']:>7.1f} {row['cpu_ms']:>7.2f}",
+                                f"{row['p50_ms']:>7.1f} {row['p99_ms']:>7.1f} {row['cpu_ms']:>7.2f} "
+                                f"{row['together']:>9.1f}",
                                 flush=True,
                             )
         found = {"uploads": rows}
