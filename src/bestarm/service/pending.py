@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -78,8 +79,9 @@ class Mail:
         with self._lock:
             self._arrived.append(arrived)
             first = len(self._arrived) == 1
-        if first and not loop.is_closed():
-            loop.call_soon_threadsafe(self._deliver)
+        if first:
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits on it any more
+                loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
         with self._lock:

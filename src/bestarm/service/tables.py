@@ -59,7 +59,8 @@ uploads = Table(
     Column("sequence", BigInteger, nullable=False),
     Column("tally", Text, nullable=False),  # JSON, {arm: [pulls, reward_sum]}
     Column("received_at", String(32), nullable=False),
-    UniqueConstraint("study_id", "agent", "sequence"),
+    # The sequence first: what the agents send at about the same time then lies side by side on the disk.
+    UniqueConstraint("study_id", "sequence", "agent"),
 )
 
 sites = Table(
