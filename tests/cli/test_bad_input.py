@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -127,3 +129,10 @@ def test_the_real_command_ends_with_2(words: tuple[str, ...]) -> None:
     assert (process.returncode, process.stdout) == (2, "")
     assert process.stderr.startswith("bestarm: ")
     assert process.stderr.count("\n") == 1
+
+
+def test_the_module_is_the_command() -> None:
+    words = [sys.executable, "-m", "bestarm", "simulate", "--runs", "0", *GIVEN]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == bestarm("simulate", "--runs", "0", *GIVEN).stderr

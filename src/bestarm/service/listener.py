@@ -15,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from bestarm.errors import ServiceError, UserError
+from bestarm.service.wire import Wire
 
 GRACE = 10  # seconds that open requests get to finish
 
@@ -71,6 +72,7 @@ def listen(
         forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=GRACE,
         server_header=False,
+        http=Wire,
         ws="none",
     )
     try:
