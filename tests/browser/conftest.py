@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from browsing import Window, browsing
 from folders import quick_folder
 from playwright.sync_api import Browser
 from serving import Process, serving
+
+WINDOWS = pytest.StashKey[list[Window]]()
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +27,20 @@ def server() -> Iterator[Process]:
         yield process
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails says what its windows showed."""
+    report = yield
+    if report.when == "call" and report.failed:
+        report.sections += [("window", window.describe()) for window in item.stash.get(WINDOWS, [])]
+    return report
+
+
 @pytest.fixture
-def open_window(browser: Browser) -> Iterator[Callable[..., Window]]:
-    """Opens windows; every one is checked at the end, unless the test failed before."""
+def open_window(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Callable[..., Window]]:
+    """Opens windows; every one is checked at the end."""
     windows: list[Window] = []
+    request.node.stash[WINDOWS] = windows
 
     def make(url: str, **options: Any) -> Window:
         windows.append(Window(browser, url, **options))

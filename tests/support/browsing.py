@@ -45,9 +45,11 @@ class Window:
         self.url = url
         self.requests: list[Request] = []
         self.complaints: list[str] = []
+        self.answered: list[Request] = []
         self.context = browser.new_context(**{"locale": "en-GB", "accept_downloads": True} | options)
         self.page: Page = self.context.new_page()
         self.page.on("request", lambda request: self.requests.append(request))
+        self.page.on("response", lambda response: self.answered.append(response.request))
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         self.page.on("dialog", self._dialog)
@@ -75,6 +77,12 @@ class Window:
             assert request.method == "GET"
             assert not any(token in request.url for token in tokens)
         assert self.complaints == [], self.complaints
+
+    def describe(self) -> str:
+        """What there is to see, for whoever wonders why a test failed."""
+        waiting = [request.url for request in self.requests if request not in self.answered]
+        shown = self.page.locator("body").inner_text(timeout=1000)
+        return f"{self.page.url}\ncomplaints: {self.complaints}\nnot answered: {waiting}\n{shown}"
 
     def close(self) -> None:
         self.context.close()
