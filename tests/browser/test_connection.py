@@ -14,6 +14,8 @@ from serving import Process, serving
 
 import bestarm
 
+RECONNECT = 45_000  # ms; a page that lost a server that is slow to start waits up to 37.5 s between two tries
+
 
 def problem(name: str = "ligands") -> bestarm.Problem:
     means = {"alpha": 0.9, "beta": 0.8, "gamma": 0.7}
@@ -23,12 +25,13 @@ def problem(name: str = "ligands") -> bestarm.Problem:
 
 def at(page: Page, position: int) -> None:
     """The page knows the log up to here."""
-    expect(page.locator("[data-position]")).to_have_attribute("data-position", str(position))
+    place = page.locator("[data-position]")
+    expect(place).to_have_attribute("data-position", str(position), timeout=RECONNECT)
 
 
 def says(page: Page, words: str) -> None:
     """The header tells how the connection does."""
-    expect(page.locator('[data-part="live"]')).to_have_text(words)
+    expect(page.locator('[data-part="live"]')).to_have_text(words, timeout=RECONNECT)
 
 
 def port(server: Process) -> tuple[str, str]:
