@@ -22,7 +22,7 @@ from bestarm.client.journal import Journal, JournalError
 
 HOLD = """
 import sys, time
-from bestarm.client.journal import Journal, JournalError
+from bestarm.client.journal import Journal
 journal = Journal(sys.argv[1])
 print("has it", flush=True)
 time.sleep(60)

@@ -35,7 +35,7 @@ def ledger() -> Ledger:
 
 def grow(ledger: Ledger, *sizes: int) -> None:
     for size in sizes:
-        sequence = ledger.sequences.get("lab-a", 0) + 1
+        sequence = ledger.server.sequences.get("lab-a", 0) + 1
         ledger.take(batch(PROBLEM, "lab-a", sequence, size=size), "2026-01-01T00:00:00.000Z")
 
 

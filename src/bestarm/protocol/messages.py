@@ -22,6 +22,14 @@ class ProtocolError(UserError):
     """A message that is refused; nothing has changed."""
 
 
+class Conflict(ProtocolError):
+    """An upload whose agent has sent another one with the same sequence."""
+
+
+class Gap(ProtocolError):
+    """An upload before which another one is missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One experiment to do: tell its reward, or give it back. Numbers are never used twice by an agent.

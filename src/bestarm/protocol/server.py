@@ -11,7 +11,9 @@ from bestarm.errors import UserError
 from bestarm.methods.method import Kind, Method
 from bestarm.protocol.messages import (
     MOST_PULLS,
+    Conflict,
     Download,
+    Gap,
     ProtocolError,
     Stop,
     Upload,
@@ -48,10 +50,9 @@ class Server:
         self.total = self.start
         self.log: list[Upload] = []
         self.verdict = method.verdict(self.start)
-        self._positions: dict[tuple[str, int], int] = {}
-        self._sequences: dict[str, int] = {}
-        self._answers: dict[str, Download | Stop] = {}  # to each agent's last upload
-        self._stopped_at: int | None = None
+        self.positions: dict[tuple[str, int], int] = {}  # of an agent's sequence in the log, from 1
+        self.sequences: dict[str, int] = {}  # of each agent's last upload
+        self.stopped_at: int | None = None  # the position of the upload that settled it
 
     @classmethod
     def replay(cls, method: Method, uploads: Iterable[Upload], start: Tally | None = None) -> Server:
@@ -64,7 +65,7 @@ class Server:
     @property
     def stopped(self) -> bool:
         """Whether the best arm is known."""
-        return self._stopped_at is not None
+        return self.stopped_at is not None
 
     def download(self) -> Download | Stop:
         """What an agent that joins now is told."""
@@ -78,29 +79,27 @@ class Server:
         """
         check_sender(upload, self.method.problem)
         check_tally(upload.tally, self.method.problem)
-        position = self._positions.get((upload.agent, upload.sequence))
+        position = self.positions.get((upload.agent, upload.sequence))
         if position is not None:
             return self._answer_again(upload, position)
-        expected = self._sequences.get(upload.agent, 0) + 1
+        expected = self.sequences.get(upload.agent, 0) + 1
         if upload.sequence != expected:
-            raise ProtocolError(
+            raise Gap(
                 f"upload: agent {upload.agent!r} sent sequence {upload.sequence}; the next one is {expected}, "
                 "so an earlier upload is missing and must be sent first."
             )
         # Everything that can fail comes first, so that a refused upload leaves no trace.
         total = self._add(upload.tally)
         verdict = self.verdict if self.stopped else self.method.verdict(total)
-        self._positions[upload.agent, upload.sequence] = len(self.log)
-        self._sequences[upload.agent] = upload.sequence
         self.log.append(upload)
+        self.positions[upload.agent, upload.sequence] = len(self.log)
+        self.sequences[upload.agent] = upload.sequence
         self.total = total
         if not self.stopped:
             self.verdict = verdict
             if verdict.stopped:
-                self._stopped_at = len(self.log)
-        answer = self.download()
-        self._answers[upload.agent] = answer
-        return answer
+                self.stopped_at = len(self.log)
+        return self.download()
 
     def _add(self, tally: Tally) -> Tally:
         total = self.total + tally
@@ -109,11 +108,15 @@ class Server:
         return total
 
     def _answer_again(self, upload: Upload, position: int) -> Download | Stop:
-        if self.log[position].tally != upload.tally:
-            raise ProtocolError(
+        """What the upload at this position was answered, from the log: a sum, not a replay of every verdict."""
+        if self.log[position - 1].tally != upload.tally:
+            raise Conflict(
                 f"upload: agent {upload.agent!r} sent sequence {upload.sequence} before with another tally; "
                 "two processes may be using one agent's name."
             )
-        if upload.sequence == self._sequences[upload.agent]:
-            return self._answers[upload.agent]
-        return Server.replay(self.method, self.log[: position + 1], self.start).download()
+        if position == len(self.log) or (self.stopped_at is not None and position >= self.stopped_at):
+            return self.download()
+        total = self.start
+        for earlier in self.log[:position]:
+            total = total + earlier.tally
+        return Download(self.method.problem.fingerprint, total)

@@ -13,8 +13,8 @@ from bestarm.core.tally import Tally
 from bestarm.errors import Refused
 from bestarm.methods import Method, Verdict
 from bestarm.problem import Problem
-from bestarm.protocol import Download, ProtocolError, Server, Stop, Upload
-from bestarm.protocol.messages import MOST_PULLS
+from bestarm.protocol import Download, Server, Stop, Upload
+from bestarm.protocol.messages import MOST_PULLS, Conflict, Gap
 
 COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -109,10 +109,12 @@ class Ledger:
         self.study = study
         self.server = Server(study.method)
         self.entries: list[Entry] = []
-        self.sequences: dict[str, int] = {}
         self.sites: dict[str, Site] = {}
-        self.stopped_at: int | None = None
-        self._positions: dict[tuple[str, int], int] = {}
+
+    @property
+    def stopped_at(self) -> int | None:
+        """The position of the upload that settled the study."""
+        return self.server.stopped_at
 
     @property
     def reply(self) -> Download | Stop:
@@ -121,25 +123,18 @@ class Ledger:
 
     def has(self, upload: Upload) -> bool:
         """Whether the log has an upload of this agent with this sequence."""
-        return (upload.agent, upload.sequence) in self._positions
+        return (upload.agent, upload.sequence) in self.server.positions
 
     def take(self, upload: Upload, received_at: str) -> Taken:
         """Append an upload to the log, or find it there; refused, with nothing changed, if neither fits."""
-        position = self._positions.get((upload.agent, upload.sequence))
-        if position is not None:
-            if self.server.log[position - 1].tally != upload.tally:
-                sentence = (
-                    f"upload: agent {upload.agent!r} sent sequence {upload.sequence} before with another "
-                    "tally; two processes may be using one agent's name."
-                )
-                raise Refused(sentence, "conflict", 409)
-            return Taken(position, self._reply_at(position))
-        following = upload.sequence == self.sequences.get(upload.agent, 0) + 1
+        position = self.server.positions.get((upload.agent, upload.sequence))
         try:
+            if position is not None:
+                return Taken(position, self.server.receive(upload))
             return self.append(upload, received_at)
-        except ProtocolError as error:
-            if following:
-                raise
+        except Conflict as error:
+            raise Refused(str(error), "conflict", 409) from None
+        except Gap as error:
             raise Refused(str(error), "gap", 409) from None
 
     def append(self, upload: Upload, received_at: str) -> Taken:
@@ -158,12 +153,8 @@ class Ledger:
         ):
             raise OutOfRange
         position = len(self.entries) + 1
-        if verdict.stopped and self.stopped_at is None:
-            self.stopped_at = position
         entry = Entry(position, upload.agent, upload.sequence, samples, verdict, received_at)
         self.entries.append(entry)
-        self.sequences[upload.agent] = upload.sequence
-        self._positions[upload.agent, upload.sequence] = position
         site = self.sites.get(upload.agent) or Site(frame=self._frame(upload.agent))
         sent = site.samples + upload.tally.samples
         text = COMPACT.encode(upload.tally.to_json(self.study.problem.arms))
@@ -175,18 +166,6 @@ class Ledger:
         """How many bytes there are around the tally and the sequence in an agent's uploads."""
         empty = Upload(self.study.problem.fingerprint, agent, 0, self.server.start)
         return len(COMPACT.encode(empty.to_json(self.study.problem.arms)).encode()) - len("0{}")
-
-    def _reply_at(self, position: int) -> Download | Stop:
-        """What the upload at this position was answered, from the log: a sum, not a replay of every verdict."""
-        fingerprint = self.study.problem.fingerprint
-        if self.stopped_at is not None and position >= self.stopped_at:
-            return Stop(fingerprint, self.server.verdict)
-        if position == len(self.entries):
-            return Download(fingerprint, self.server.total)
-        total = self.server.start
-        for upload in self.server.log[:position]:
-            total = total + upload.tally
-        return Download(fingerprint, total)
 
     def snapshot(self, closed: bool, joined: dict[str, str]) -> Snapshot:
         """The study as it stands, in values that stay as they are."""

@@ -154,7 +154,7 @@ class Storage:
         def act(work: Work) -> tuple[int, Any]:
             ledger = work.open_ledger(study)
             work.see(study, agent, journal, joined_at)
-            return ledger.sequences.get(agent, 0), ledger.reply
+            return ledger.server.sequences.get(agent, 0), ledger.reply
 
         return self._submit(act, study, writes=True)
 
