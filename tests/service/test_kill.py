@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sqlite3
 from collections import defaultdict
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 from postgres import postgres
-from processes import UNIT, Nursery
+from processes import UNIT, Nursery, open_ledger
 
 from bestarm import Problem, Server, Upload, method
 from bestarm.client.connection import Connection
@@ -122,6 +123,16 @@ def test_a_hundred_kills(storage: str, tmp_path: Path) -> None:
         nursery.close()
     check_verdicts(exports)
     check_rewards(exports, tmp_path)
+
+
+def test_a_torn_line_of_the_ledger_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "lab-a.ledger"
+    for before, after in [(b"", b""), (b"study-1 1", b""), (b"a\nb\n", b"a\nb\n"), (b"a\nb\nstu", b"a\nb\n")]:
+        path.write_bytes(before)
+        ledger = open_ledger(path)
+        os.write(ledger, b"c\n")
+        os.close(ledger)
+        assert path.read_bytes() == after + b"c\n"
 
 
 def check_verdicts(exports: dict[str, dict[str, Any]]) -> None:

@@ -119,7 +119,7 @@ def site(url: str, tokens: dict[str, str], folder: str, name: str, seed: int, do
 
     patience = Patience(sleep=lambda seconds: time.sleep(seconds / 8))
     random = Random(seed)
-    ledger = os.open(f"{folder}/{name}.ledger", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    ledger = open_ledger(Path(f"{folder}/{name}.ledger"))
     for study, token in tokens.items():
         path = Path(f"{folder}/{name}-{study}.db")
         if Path(done).exists() and not path.exists():
@@ -136,6 +136,13 @@ def site(url: str, tokens: dict[str, str], folder: str, name: str, seed: int, do
                     os.write(ledger, f"{study} {trial.number} {trial.arm} {reward!r}\n".encode())
                     os.fsync(ledger)
             lab.leave(wait=None)
+
+
+def open_ledger(path: Path) -> int:
+    """The file to append to, without the line that a kill tore: a write ends early where a page does."""
+    ledger = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.ftruncate(ledger, path.read_bytes().rfind(b"\n") + 1)
+    return ledger
 
 
 if __name__ == "__main__":
