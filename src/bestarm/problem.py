@@ -18,6 +18,7 @@ from bestarm.problem_checks import (
     Array,
     check_arms,
     check_distance,
+    check_in_range,
     check_inside,
     check_lengths,
     check_name,
@@ -262,6 +263,4 @@ class Problem:
         """
         if self.reward_range is None:
             return check_distance("reward", check_size("reward", check_number("reward", reward)), self.sigma)
-        low, high = self.reward_range
-        allowed = f"a number from {low} to {high}, the reward_range"
-        return check_number("reward", reward, allowed, lambda x: low <= x <= high)
+        return check_in_range("reward", reward, self.reward_range)

@@ -156,17 +156,28 @@ def linear_means(names: Sequence[str], matrix: Array, theta: Array, limits: Limi
         means.append(check_number(f"features · theta of arm {name!r}", mean))
     if limits is None:
         return np.array(means)
+    (low, high), (lowest, highest) = limits, stretched(limits)
+    return np.array([min(max(x, low), high) if lowest <= x <= highest else x for x in means])
+
+
+def stretched(limits: Limits) -> Limits:
+    """A range and as much beyond its ends as rounding may carry what is computed from numbers inside."""
     low, high = limits
     slack = ROUNDING * max(abs(low), abs(high))
-    return np.array([min(max(x, low), high) if low - slack <= x <= high + slack else x for x in means])
+    return low - slack, high + slack
 
 
 def check_inside(names: Sequence[str], means: Array, limits: Limits) -> None:
     """A mean lies where the rewards lie."""
+    for name, mean in zip(names, means.tolist(), strict=True):
+        check_in_range(f"mean of arm {name!r}", mean, limits)
+
+
+def check_in_range(field: str, value: object, limits: Limits) -> float:
+    """A number in the reward range."""
     low, high = limits
     allowed = f"a number from {low} to {high}, the reward_range"
-    for name, mean in zip(names, means.tolist(), strict=True):
-        check_number(f"mean of arm {name!r}", mean, allowed, lambda x: low <= x <= high)
+    return check_number(field, value, allowed, lambda x: low <= x <= high)
 
 
 def warn_of_twins(names: Sequence[str], matrix: Array) -> None:

@@ -139,12 +139,11 @@ class _Checked:
 
 
 def _warn_of_length(name: str, problem: Problem) -> None:
-    assert problem.features is not None
-    longest = float(np.linalg.norm(problem.features, axis=1).max())
-    if longest > 1.0 + 1e-9:
+    if problem.features_too_long:
         warnings.warn(
-            f"{name}: the longest feature vector of problem {problem.name!r} has length {longest:.4g}, and the "
-            "guarantee assumes at most 1; set normalise = true in the problem file to scale them.",
+            f"{name}: the longest feature vector of problem {problem.name!r} has length "
+            f"{problem.longest_feature:.4g}, and the guarantee assumes at most 1; set normalise = true in the "
+            "problem file to scale them.",
             ProblemWarning,
             stacklevel=4,
         )

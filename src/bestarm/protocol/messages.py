@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from bestarm.core.tally import Counts, Floats, Tally
+from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.methods.method import Verdict
 from bestarm.problem import Problem
-from bestarm.problem_checks import MOST_REWARD
+from bestarm.problem_checks import MOST_REWARD, stretched
 
 MOST_PULLS = 2**53  # the largest count that every JSON reader keeps exactly
 
@@ -214,24 +214,20 @@ def check_tally(tally: Tally, problem: Problem) -> None:
         )
     if sums.dtype != np.float64 or sums.shape != pulls.shape:
         raise ProtocolError("tally: it must have one reward sum (float64) for each arm.")
-    low, high = problem.reward_range or (-MOST_REWARD, MOST_REWARD)
-    slack = 1e-9 * max(abs(low), abs(high))
-    inside = (sums >= (low - slack) * pulls) & (sums <= (high + slack) * pulls)  # 0 for an arm without pulls
-    if not ((pulls >= 0) & (pulls < MOST_PULLS) & inside).all() or not pulls.any():
-        raise ProtocolError(f"tally: {_what_is_wrong(pulls, sums, low, high)}.")
-
-
-def _what_is_wrong(pulls: Counts, sums: Floats, low: float, high: float) -> str:
-    """Which of the demands on a tally's numbers is not met."""
-    if not np.isfinite(sums).all():
-        return "every reward sum must be a finite number"
-    if (pulls < 0).any() or not pulls.any():
-        return "pulls must not be negative, and at least one arm must have been pulled"
-    if (pulls >= MOST_PULLS).any():
-        return "an arm has more pulls than JSON keeps exactly, 2**53"
-    if (sums[pulls == 0] != 0).any():
-        return "an arm that was not pulled has a reward sum"
-    return f"a reward sum can't come from rewards between {low} and {high}"
+    least, most = int(pulls.min()), int(pulls.max())
+    if least < 0 or most == 0:
+        raise ProtocolError("tally: pulls must not be negative, and at least one arm must have been pulled.")
+    if most >= MOST_PULLS:
+        raise ProtocolError("tally: an arm has more pulls than JSON keeps exactly, 2**53.")
+    limits = problem.reward_range or (-MOST_REWARD, MOST_REWARD)
+    low, high = stretched(limits)
+    possible = (sums >= low * pulls) & (sums <= high * pulls)  # only 0 without pulls; never NaN
+    if not possible.all():
+        k = int(np.argmin(possible))
+        raise ProtocolError(
+            f"tally: arm {problem.arms[k]!r} has pulls {pulls[k]} and reward sum {sums[k]}; that can't come "
+            f"from rewards between {limits[0]} and {limits[1]}."
+        )
 
 
 def _fields(what: str, value: object, expected: set[str]) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any, NoReturn
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from bestarm.errors import Refused
@@ -39,17 +39,14 @@ async def read(request: Request, most_bytes: int) -> bytes:
     raw = bytearray()
     try:
         async with asyncio.timeout(PATIENCE):
-            more = True
-            while more:
-                message = await request.receive()
-                if message["type"] == "http.disconnect":
-                    raise Refused("body: the connection ended before it was complete.", "cut-off", 400)
-                raw += message.get("body", b"")
+            async for chunk in request.stream():
+                raw += chunk
                 if len(raw) > most_bytes:
                     raise Refused(f"body: it is longer than {most_bytes} bytes.", "too-large", 413)
-                more = message.get("more_body", False)
     except TimeoutError:
         raise Refused("body: it took too long to arrive.", "too-slow", 408) from None
+    except ClientDisconnect:
+        raise Refused("body: the connection ended before it was complete.", "cut-off", 400) from None
     return bytes(raw)
 
 

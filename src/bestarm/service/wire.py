@@ -14,6 +14,7 @@ MOST_HEAD = 65_536  # bytes of a request that are not its body
 class Wire(HttpToolsProtocol):
     """uvicorn's HTTP, which by itself reads a head without end, however slowly it comes."""
 
+    # As in uvicorn's class; asyncio's takes transports that only read, too.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._beside = 0  # bytes of this request that were not its body
