@@ -3,7 +3,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test tools check bench docs reference constraints dist clean
+.PHONY: setup demo test tools check bench docs golden reference constraints dist clean
 
 setup: $(STAMP)          ## .venv with the package and all extras
 
@@ -33,6 +33,9 @@ bench: setup             ## ratios, measured in one run
 
 docs: setup              ## the documentation, in site/
 	$(BIN)/mkdocs build --strict
+
+golden: setup            ## write the golden traces anew; review the change like code
+	$(BIN)/python scripts/golden.py
 
 reference: setup         ## write docs/reference/ anew from the code
 	$(BIN)/python scripts/reference.py
