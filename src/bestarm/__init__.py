@@ -15,7 +15,10 @@ from bestarm.errors import ProblemWarning, ServiceError, UserError
 from bestarm.estimate import Estimate, estimate
 from bestarm.methods import METHODS, Method, Verdict, method
 from bestarm.problem import Problem
-from bestarm.protocol import Agent, Download, ProtocolError, Server, Stop, Trial, Upload
+from bestarm.protocol.agent import Agent
+from bestarm.protocol.entries import Upload
+from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial
+from bestarm.protocol.server import Server
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result
 from bestarm.simulation.schedule import Offline, Schedule

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bestarm.core.tally import Floats
+from bestarm.core.arrays import Floats
 from bestarm.errors import ProblemWarning, UserError
 from bestarm.lower_bound import lower_bound
 from bestarm.methods import Parameter

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from bestarm.core.tally import Floats, Tally
+from bestarm.core.arrays import Floats
+from bestarm.core.tally import Tally
 from bestarm.problem import Problem
 
 PSEUDO_COUNT = 10.0  # the pulls at which the interval is at its narrowest, compared with others of its kind

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bestarm.core.tally import Counts, Floats
+from bestarm.core.arrays import Counts, Floats
 from bestarm.errors import UserError
 from bestarm.theory import Bounds
 

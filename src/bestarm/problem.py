@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
@@ -14,23 +14,19 @@ from numpy.typing import ArrayLike
 from bestarm.errors import UserError
 from bestarm.problem_checks import (
     LEAST_DELTA,
-    ROUNDING,
     Array,
     check_arms,
-    check_distance,
-    check_in_range,
     check_inside,
     check_lengths,
     check_name,
     check_noise,
-    check_number,
-    check_size,
     check_vector,
     linear_means,
     longest_row,
     warn_of_twins,
 )
-from bestarm.problem_file import KEYS, arm_columns, check_keys, join_arms, naming, parse_toml, read_text, show
+from bestarm.problem_file import KEYS, arm_columns, check_keys, join_arms, naming, parse_toml, read_text
+from bestarm.reward import ROUNDING, check_distance, check_number, check_reward, check_size, middle_of, show
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -52,6 +48,8 @@ class Problem:
     means: the true means, for simulation only.
     theta: d numbers, for a linear simulation; the means are features · theta.
     normalise: scale all features by one factor so that the longest has length 1, and theta inversely.
+    centre: rewards lie around it; sums of squares are taken from it, so that rewards which are large beside
+        their scatter lose nothing. By default the middle of `reward_range`, or 0.
     name: what the study is called.
 
     >>> features, theta = [[3, 4], [0, 1]], [0.1, 0.1]
@@ -72,6 +70,7 @@ class Problem:
     means: Array | None
     theta: Array | None
     reward_range: tuple[float, float] | None
+    centre: float
     _fingerprint: str | None = field(repr=False)  # once it was asked for
 
     def __init__(
@@ -86,6 +85,7 @@ class Problem:
         means: ArrayLike | None = None,
         theta: ArrayLike | None = None,
         normalise: bool = False,
+        centre: float | None = None,
         name: str = "problem",
     ) -> None:
         name = check_name("name", name)
@@ -94,6 +94,7 @@ class Problem:
         epsilon = check_number("epsilon", epsilon, "a number of at least 0", lambda x: x >= 0)
         epsilon = check_size("epsilon", epsilon)
         sigma, limits = check_noise(sigma, reward_range)
+        middle = middle_of(limits) if centre is None else check_size("centre", check_number("centre", centre))
         names, matrix, known = check_arms(arms, features, means)
         if not isinstance(normalise, bool):
             raise UserError(f"normalise is {show(normalise)}; it must be true or false.")
@@ -123,7 +124,7 @@ class Problem:
             check_distance(f"mean of arm {arm!r}", mean, sigma)
         if matrix is not None:
             warn_of_twins(names, matrix)
-        self.__setstate__((name, names, sigma, delta, epsilon, matrix, known, weights, limits, None))
+        self.__setstate__((name, names, sigma, delta, epsilon, matrix, known, weights, limits, middle, None))
 
     def __setstate__(self, values: Sequence[object]) -> None:
         # Also where unpickling ends: a pickle forgets that an array was read-only.
@@ -195,6 +196,8 @@ class Problem:
             data["sigma"] = self.sigma
         else:
             data["reward_range"] = list(self.reward_range)
+        if self.centre != self.usual_centre:
+            data["centre"] = self.centre
         if self.theta is not None:
             data["theta"] = self.theta.tolist()
         data["arm"] = [{"name": arm} for arm in self.arms]
@@ -244,11 +247,30 @@ class Problem:
         return int(np.argmax(self.means))
 
     @property
+    def usual_centre(self) -> float:
+        """The centre of a problem that does not name one."""
+        return middle_of(self.reward_range)
+
+    def without(self, arms: Collection[str]) -> Self:
+        """The same problem as if some arms had never been in it."""
+        data = self.to_dict()
+        return self.from_dict(data | {"arm": [arm for arm in data["arm"] if arm["name"] not in arms]})
+
+    def with_arm(self, name: str, features: Sequence[float] | None = None) -> Self:
+        """The same problem with one more arm, at the end; its mean, if there are means, is not known."""
+        data = self.to_dict()
+        arm = {"name": name} | ({} if features is None else {"features": list(features)})
+        others = [{key: value for key, value in old.items() if key != "mean"} for old in data["arm"]]
+        return self.from_dict(data | {"arm": [*others, arm]})
+
+    @property
     def fingerprint(self) -> str:
         """Sixteen letters that stand for all that fixes the statistics: not the name, not the means."""
         if self._fingerprint is None:
             features = None if self.features is None else self.features.tolist()
             parts = [self.arms, features, self.sigma, self.delta, self.epsilon, self.reward_range]
+            if self.centre != self.usual_centre:
+                parts.append(self.centre)
             found = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
             object.__setattr__(self, "_fingerprint", found)
             return found
@@ -261,6 +283,4 @@ class Problem:
         Traceback (most recent call last):
         bestarm.errors.UserError: reward is 1.5; it must be a number from 0.0 to 1.0, the reward_range.
         """
-        if self.reward_range is None:
-            return check_distance("reward", check_size("reward", check_number("reward", reward)), self.sigma)
-        return check_in_range("reward", reward, self.reward_range)
+        return check_reward(reward, self.reward_range, self.sigma)

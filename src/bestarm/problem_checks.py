@@ -2,41 +2,17 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from numbers import Real
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bestarm.errors import ProblemWarning, UserError
-from bestarm.problem_file import show
+from bestarm.reward import Limits, check_in_range, check_number, check_size, show, stretched
 
 Array = NDArray[np.float64]
-Limits = tuple[float, float]
-# Rounding may carry a computed mean past the end of its range, or a normalised feature past length 1.
-ROUNDING = 1e-9
-# Larger rewards are mistakes, and sums and squares of them would leave the range of floating point.
-MOST_REWARD = 1e100
-# And so are rewards this many times sigma away from 0: their sums round away what tells the arms apart.
-MOST_SIGMAS = 1e12
 LEAST_DELTA = 1e-100
-
-
-def check_number(
-    field: str,
-    value: object,
-    allowed: str = "a finite number",
-    accepts: Callable[[float], bool] = math.isfinite,
-) -> float:
-    """A finite real number that is accepted, as a float; True and False are not numbers."""
-    try:
-        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    except OverflowError:  # a whole number past the largest float
-        number = math.inf
-    if not math.isfinite(number) or not accepts(number):
-        raise UserError(f"{field} is {show(value)}; it must be {allowed}.")
-    return number + 0.0  # -0.0 becomes 0.0, so equal problems have equal fingerprints
 
 
 def check_name(field: str, value: object) -> str:
@@ -44,18 +20,6 @@ def check_name(field: str, value: object) -> str:
     if not isinstance(value, str) or value.strip() != value or len(value.splitlines()) != 1:
         raise UserError(f"{field} is {show(value)}; it must be one line of text without spaces around it.")
     return str(value)
-
-
-def check_size(field: str, number: float) -> float:
-    """A number that is a reward, or is compared with rewards, and can be computed with."""
-    allowed = f"a number from {-MOST_REWARD} to {MOST_REWARD}"
-    return check_number(field, number, allowed, lambda x: abs(x) <= MOST_REWARD)
-
-
-def check_distance(field: str, number: float, sigma: float) -> float:
-    """A number that is not so many sigmas away from 0 that sums of such rewards say nothing about the arms."""
-    allowed = f"at most {MOST_SIGMAS:g} sigma away from 0; subtract a constant from all rewards"
-    return check_number(field, number, allowed, lambda x: abs(x) <= MOST_SIGMAS * sigma)
 
 
 def check_list(field: str, value: object, of: str) -> list[Any]:
@@ -160,24 +124,10 @@ def linear_means(names: Sequence[str], matrix: Array, theta: Array, limits: Limi
     return np.array([min(max(x, low), high) if lowest <= x <= highest else x for x in means])
 
 
-def stretched(limits: Limits) -> Limits:
-    """A range and as much beyond its ends as rounding may carry what is computed from numbers inside."""
-    low, high = limits
-    slack = ROUNDING * max(abs(low), abs(high))
-    return low - slack, high + slack
-
-
 def check_inside(names: Sequence[str], means: Array, limits: Limits) -> None:
     """A mean lies where the rewards lie."""
     for name, mean in zip(names, means.tolist(), strict=True):
         check_in_range(f"mean of arm {name!r}", mean, limits)
-
-
-def check_in_range(field: str, value: object, limits: Limits) -> float:
-    """A number in the reward range."""
-    low, high = limits
-    allowed = f"a number from {low} to {high}, the reward_range"
-    return check_number(field, value, allowed, lambda x: low <= x <= high)
 
 
 def warn_of_twins(names: Sequence[str], matrix: Array) -> None:

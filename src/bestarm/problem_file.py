@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bestarm.errors import UserError
+from bestarm.reward import show
 
-KEYS = ("name", "delta", "epsilon", "sigma", "reward_range", "theta", "normalise", "arm")
+KEYS = ("name", "delta", "epsilon", "sigma", "reward_range", "theta", "normalise", "centre", "arm")
 ARM_KEYS = ("name", "mean", "features")
 
 
@@ -96,15 +95,6 @@ def arm_columns(arms: object) -> tuple[list[Any], list[Any] | None, list[Any] | 
     names, means, features = ([arm.get(key) for arm in arms] for key in ARM_KEYS)
     given = {key for arm in arms for key in arm}
     return names, features if "features" in given else None, means if "mean" in given else None
-
-
-def show(value: object) -> str:
-    """A value as a person wrote it, on one line and not too long."""
-    try:
-        text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
-    except ValueError:  # Python does not print a number of more than 4300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def read_arms(path: Path) -> list[dict[str, Any]]:

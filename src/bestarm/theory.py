@@ -13,11 +13,11 @@ from itertools import combinations
 
 import numpy as np
 
+from bestarm.core.rules import Value as Parameter
 from bestarm.errors import UserError
 from bestarm.lower_bound import Floats, crossing, lower_bound
 from bestarm.methods import falinpe, famabpe
 from bestarm.methods.design import minimal_weights
-from bestarm.methods.method import Parameter
 from bestarm.problem import Problem
 
 THEOREMS = {"famabpe": famabpe.defaults, "falinpe": falinpe.defaults}

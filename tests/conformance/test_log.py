@@ -16,7 +16,9 @@ from uploads import batch, small_problem
 import bestarm
 from bestarm.core.tally import Tally
 from bestarm.errors import Refused, ServiceError, UserError
-from bestarm.protocol import Server, Stop, Upload
+from bestarm.protocol.entries import Upload
+from bestarm.protocol.messages import Stop
+from bestarm.protocol.server import Server
 from bestarm.service.ledger import Snapshot, Study
 from bestarm.service.storage import Storage
 

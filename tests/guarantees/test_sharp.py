@@ -13,14 +13,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from bestarm.core.confidence import pair_radius
 from scipy.stats import beta
 
 import bestarm
+from bestarm.core.arrays import Counts
 from bestarm.core.breaking import Reading, read
-from bestarm.core.confidence import pair_radius
 from bestarm.core.estimate import View
 from bestarm.core.setting import Setting
-from bestarm.core.tally import Counts
 from bestarm.simulation.schedule import Offline, Schedule
 
 RUNS = 5_000

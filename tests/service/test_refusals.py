@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uploads import ARMS, batch, small_problem
 
-from bestarm.protocol import Server
+from bestarm.protocol.server import Server
 
 PROBLEM = small_problem()
 GOOD = batch(PROBLEM, "lab-a", 1).to_json(ARMS)

@@ -16,8 +16,10 @@ from uploads import batch, small_problem
 import bestarm
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.problem import Problem
-from bestarm.protocol import Agent, Server, Upload
+from bestarm.protocol.agent import Agent
+from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import reply_from_json, verdict_to_json
+from bestarm.protocol.server import Server
 from bestarm.service.service import Limits
 from bestarm.service.verify import verify
 

@@ -6,7 +6,7 @@ import random
 
 from bestarm.core.tally import Tally
 from bestarm.problem import Problem
-from bestarm.protocol import Upload
+from bestarm.protocol.entries import Upload
 
 ARMS = ("A", "B", "C")
 

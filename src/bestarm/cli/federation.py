@@ -9,7 +9,9 @@ import numpy as np
 from bestarm.cli.demo_view import AgentState, ArmState, Snapshot
 from bestarm.intervals import intervals
 from bestarm.methods import Method
-from bestarm.protocol import Agent, Server, Stop
+from bestarm.protocol.agent import Agent
+from bestarm.protocol.messages import Stop
+from bestarm.protocol.server import Server
 from bestarm.simulation.environment import Environment, draw_sum
 from bestarm.simulation.rounds import first_pulls
 from bestarm.simulation.schedule import Schedule

@@ -1,4 +1,4 @@
-"""Who leads, who may still be better, and by how much: the paper's breaking index, (4) and (6)."""
+"""Who leads, who may still be better, and whether that is settled: the paper's breaking index, (4) and (6)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.core.tally import Floats
+from bestarm.core.arrays import Floats
 
 TINY = 1e-300
 HUGE = 1e150  # its square is still a number
+ALMOST = 1.0 - 2.0**-53  # the largest number below 1
 
 
 class Reading(NamedTuple):
-    """Leader, challenger and breaking index of a tally, and the evidence for the leader.
+    """What a test's state says: leader, challenger, breaking index, and the evidence for the leader.
 
-    The server stops when `breaking_index ≤ epsilon`. `evidence` is the smallest squared ratio, over the other
-    arms, of the leader's margin (plus epsilon) to its radius: it rises to 1 exactly when the index falls to
-    epsilon, and it grows about in proportion to the samples.
+    The evidence rises to 1 exactly when the test is satisfied (`settled`), and grows about in proportion to the
+    samples. For a test with a radius it is the smallest squared ratio, over the other arms, of the leader's
+    margin (plus epsilon) to its radius, and reaches 1 exactly when the breaking index falls to epsilon.
     """
 
     leader: int
@@ -26,10 +27,16 @@ class Reading(NamedTuple):
     evidence: float
 
 
+def settled(reading: Reading) -> bool:
+    """Whether the best arm is known. This is the stop, wherever there is one."""
+    return reading.evidence >= 1.0
+
+
 def read(values: Floats, leader: int, widths: Floats, own: float, scale: float, epsilon: float) -> Reading:
     """The breaking index of a leader, given the radius α(i,k) = scale · (own + widths_k) of its gap to arm k.
 
-    `challenger = argmax_{k≠i} [v_k − v_i + α(i,k)]`, `B` that maximum. Ties go to the lowest index.
+    `challenger = argmax_{k≠i} [v_k − v_i + α(i,k)]`, `B` that maximum. Ties go to the lowest index. Evidence
+    and index are rounded apart; where they disagree about the stop, the index decides.
     """
     challenger, breaking_index, evidence = -1, -np.inf, np.inf
     for k in range(values.shape[0]):
@@ -39,4 +46,6 @@ def read(values: Floats, leader: int, widths: Floats, own: float, scale: float, 
                 challenger, breaking_index = k, radius - margin
             # Two arms with the same features have margin and radius 0, and need no more evidence.
             evidence = min(evidence, (margin + epsilon + TINY) / (radius + TINY))
-    return Reading(leader, challenger, breaking_index, min(max(evidence, 0.0), HUGE) ** 2)
+    evidence = min(max(evidence, 0.0), HUGE) ** 2
+    evidence = max(evidence, 1.0) if breaking_index <= epsilon else min(evidence, ALMOST)
+    return Reading(leader, challenger, breaking_index, evidence)

@@ -1,33 +1,82 @@
-"""What a tally says about the arms' means, without yet saying how sure that is."""
+"""What a tally says about the arms' means, without yet saying how sure that is: three models of the means.
+
+A model begins with nothing, folds one batch after the other into the total, and keeps the estimates beside it.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from bestarm.core.arrays import Counts, Floats
+from bestarm.core.batch import Batch
+from bestarm.core.coordinates import none_at_all, row_coordinates, span_coordinates
+from bestarm.core.rules import Model
 from bestarm.core.setting import Setting
-from bestarm.core.tally import Counts, Floats
+from bestarm.core.state import Totals, View
 
 
-class View(NamedTuple):
-    """Estimates from one tally: `values` per arm, and for a linear model the inverse of its matrix.
-
-    `widths` is 1/√T_k for separate arms, and empty for a linear model. `log_det` is what the confidence rule of
-    the estimate needs of the determinant: log det(V)/det(λI) for ridge, log det(A + ρI)/det(ρI) for span, 0 for
-    separate arms.
-    """
-
-    samples: int
-    values: Floats
-    widths: Floats
-    inverse: Floats
-    log_det: float
+def add(state: Totals, batch: Batch) -> int:
+    """Add a batch to the total, in place; the number of pulls that it brings."""
+    samples = 0
+    for place in range(batch.arms.shape[0]):
+        arm, count = batch.arms[place], batch.pulls[place]
+        state.pulls[arm] += count
+        state.sums[arm] += batch.sums[place]
+        samples += count
+    return samples
 
 
-def separate(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
-    """Each arm by itself: `values = reward_sums / pulls`."""
-    return View(pulls.sum(), reward_sums / pulls, 1.0 / np.sqrt(pulls), setting.features[:0], 0.0)
+def begin_separate(setting: Setting) -> Totals:
+    """No pulls: no arm has a value yet."""
+    arms = setting.arms
+    view = View(0, np.full(arms, -np.inf), np.full(arms, np.inf), setting.features[:0], 0.0)
+    return Totals(np.zeros(arms, np.int64), np.zeros(arms), view)
+
+
+def fold_separate(state: Totals, batch: Batch, setting: Setting) -> Totals:
+    """Each arm by itself: `values = sums / pulls`, renewed for the arms of the batch."""
+    pulls, sums, view = state.pulls, state.sums, state.estimate
+    samples = add(state, batch)
+    for place in range(batch.arms.shape[0]):
+        arm = batch.arms[place]
+        view.values[arm] = sums[arm] / pulls[arm]
+        view.widths[arm] = 1.0 / np.sqrt(pulls[arm])
+    return Totals(
+        pulls, sums, View(view.samples + samples, view.values, view.widths, view.inverse, view.log_det)
+    )
+
+
+def begin_linear(setting: Setting) -> Totals:
+    """No pulls, and nothing known about any direction."""
+    arms = setting.arms
+    pulls, sums = np.zeros(arms, np.int64), np.zeros(arms)
+    return Totals(pulls, sums, plain(pulls, sums, setting))
+
+
+def fold_ridge(state: Totals, batch: Batch, setting: Setting) -> Totals:
+    """Add a batch, and make the ridge view anew from the whole numbers, so that it never drifts."""
+    add(state, batch)
+    pulls, sums = state.pulls, state.sums
+    view = plain(pulls, sums, setting) if pulls.min() == 0 else ridge(pulls, sums, setting)
+    return Totals(pulls, sums, view)
+
+
+def fold_span(state: Totals, batch: Batch, setting: Setting) -> Totals:
+    """Add a batch, and make the span view anew from the whole numbers, so that it never drifts."""
+    add(state, batch)
+    pulls, sums = state.pulls, state.sums
+    view = plain(pulls, sums, setting) if pulls.min() == 0 else span(pulls, sums, setting)
+    return Totals(pulls, sums, view)
+
+
+def plain(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
+    """Until every arm was pulled: the mean of each arm that was."""
+    values = np.full(pulls.shape[0], -np.inf)
+    for arm in range(pulls.shape[0]):
+        if pulls[arm] > 0:
+            values[arm] = reward_sums[arm] / pulls[arm]
+    dimension = setting.features.shape[1]
+    return View(pulls.sum(), values, np.empty(0), np.zeros((dimension, dimension)), 0.0)
 
 
 def ridge(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
@@ -76,47 +125,38 @@ def foresee(view: View, arm: int, weight: float, setting: Setting) -> View:
     return View(view.samples, view.values, view.widths, shrunk, view.log_det)
 
 
-def absorb_mean(view: View, arm: int, pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
-    """The separate view after one more pull of an arm; pulls and sums contain it already.
-
-    Values and widths change in place: the caller owns the view, and asks for this once a pull.
-    """
-    view.values[arm] = reward_sums[arm] / pulls[arm]
+def absorb_mean(state: Totals, arm: int, reward: float, setting: Setting) -> Totals:
+    """The total with one more pull of an arm, and its mean."""
+    pulls, sums, view = state.pulls, state.sums, state.estimate
+    pulls[arm] += 1
+    sums[arm] += reward
+    view.values[arm] = sums[arm] / pulls[arm]
     view.widths[arm] = 1.0 / np.sqrt(pulls[arm])
-    return View(view.samples + 1, view.values, view.widths, view.inverse, view.log_det)
+    return Totals(pulls, sums, View(view.samples + 1, view.values, view.widths, view.inverse, view.log_det))
 
 
-def absorb_row(view: View, arm: int, pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
-    """The ridge view after one more pull of an arm, by a rank-one update; pulls and sums contain it already."""
-    row = setting.features[arm]
+def absorb_row(state: Totals, arm: int, reward: float, setting: Setting) -> Totals:
+    """The total with one more pull of an arm, and the ridge estimates by a rank-one update."""
+    pulls, sums, view, row = state.pulls, state.sums, state.estimate, setting.features[arm]
+    pulls[arm] += 1
+    sums[arm] += reward
     toward = view.inverse @ row
     gain = 1.0 + np.dot(row, toward)
     inverse = view.inverse - np.outer(toward, toward) / gain
-    values = fitted(setting.features, inverse, reward_sums)
-    return View(view.samples + 1, values, view.widths, inverse, view.log_det + np.log(gain))
+    values = fitted(setting.features, inverse, sums)
+    return Totals(
+        pulls, sums, View(view.samples + 1, values, view.widths, inverse, view.log_det + np.log(gain))
+    )
 
 
-def absorb_span(view: View, arm: int, pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
-    """The span view after one more pull of an arm, made anew: its `log_det` is not that of its matrix."""
-    return span(pulls, reward_sums, setting)
+def absorb_span(state: Totals, arm: int, reward: float, setting: Setting) -> Totals:
+    """The total with one more pull of an arm, and the span estimates made anew."""
+    pulls, sums = state.pulls, state.sums
+    pulls[arm] += 1
+    sums[arm] += reward
+    return Totals(pulls, sums, span(pulls, sums, setting))
 
 
-def renew_means(view: View, arms: Counts, pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
-    """The separate view after an upload of some arms; pulls and sums contain it already.
-
-    The same numbers as `separate`, but only those that changed, in place: the caller owns the view.
-    """
-    for arm in arms:
-        view.values[arm] = reward_sums[arm] / pulls[arm]
-        view.widths[arm] = 1.0 / np.sqrt(pulls[arm])
-    return View(pulls.sum(), view.values, view.widths, view.inverse, view.log_det)
-
-
-def renew_ridge(view: View, arms: Counts, pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
-    """The ridge view after an upload, made anew from the whole numbers, so that it never drifts."""
-    return ridge(pulls, reward_sums, setting)
-
-
-def renew_span(view: View, arms: Counts, pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
-    """The span view after an upload, made anew from the whole numbers, so that it never drifts."""
-    return span(pulls, reward_sums, setting)
+SEPARATE = Model(begin_separate, fold_separate, foresee_nothing, absorb_mean, none_at_all, linear=False)
+RIDGE = Model(begin_linear, fold_ridge, foresee, absorb_row, row_coordinates, linear=True)
+SPAN = Model(begin_linear, fold_span, foresee, absorb_span, span_coordinates, linear=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bestarm.core.tally import Counts, Floats
+from bestarm.core.arrays import Counts, Floats
 
 
 class Setting(NamedTuple):
@@ -13,10 +13,12 @@ class Setting(NamedTuple):
     `features` has one row an arm: coordinates of the same lengths and angles as the given ones for the ridge
     estimate, orthonormal coordinates of the span for the span estimate, none (K×0) for separate arms.
     `design_arms[i, j]` and `design_weights[i, j]` hold p*(x_i − x_j), the arms first, −1 where there are no
-    more; a first entry of −2 means that the linear programme of this pair was not solved yet.
+    more; a first entry of −2 means that the linear programme of this pair was not solved yet. `own` holds the
+    values of the parameters that only the test itself knows, in the order of its record.
     """
 
     arms: int
+    counted: int  # the arms that a union over arms pays for: those withdrawn since the beginning included
     agents: int
     sigma: float
     delta: float
@@ -34,3 +36,5 @@ class Setting(NamedTuple):
     min_batch: int
     design_arms: Counts
     design_weights: Floats
+    centre: float  # squares of rewards are taken around it
+    own: Floats

@@ -1,78 +1,129 @@
-"""What has been observed: how often each arm was pulled and the sum of what was seen."""
+"""What has been observed: how often each arm was pulled, and the sum of what was seen."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-Counts = NDArray[np.int64]
-Floats = NDArray[np.floating[Any]]
+if TYPE_CHECKING:
+    from bestarm.core.arrays import Counts, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Pulls and reward sums per arm. Tallies add; it is all that ever crosses the network.
+    """Pulls and reward sums of the arms that were pulled. Tallies add; it is all that ever crosses the network.
 
-    The paper's statistics are functions of it: `mean = reward_sums / pulls`, and with known features X
-    (one row an arm) `V = λI + X' diag(pulls) X` and `b = X' reward_sums`.
+    Where a test asks for it there is a third number for each arm, the sum of the squares of (reward − centre);
+    the centre is a constant of the problem. Without it `squares` is empty. A tally is small where few of many
+    arms were pulled, and needs no numpy.
 
     >>> first = Tally.of([1, 0], [0.5, 0.0])
     >>> both = first + Tally.of([0, 2], [0.0, 1.5])
-    >>> both.pulls.tolist(), both.reward_sums.tolist(), both.samples
-    ([1, 2], [0.5, 1.5], 3)
-    >>> both.to_json(["A", "B"])
-    {'A': [1, 0.5], 'B': [2, 1.5]}
+    >>> both.to_json(["A", "B"]), both.samples
+    ({'A': [1, 0.5], 'B': [2, 1.5]}, 3)
+    >>> both.pulls.tolist(), both.reward_sums.tolist()
+    ([1, 2], [0.5, 1.5])
     """
 
-    pulls: Counts
-    reward_sums: Floats
-
-    def __post_init__(self) -> None:
-        self.pulls.setflags(write=False)
-        self.reward_sums.setflags(write=False)
+    size: int  # how many arms there are, pulled or not
+    arms: array[int]  # those that were pulled, in order
+    counts: array[int]
+    sums: array[float]
+    squares: array[float]
 
     @classmethod
-    def of(cls, pulls: Sequence[int], reward_sums: Sequence[float]) -> Tally:
-        """A tally from two plain lists."""
-        return cls(np.array(pulls, dtype=np.int64), np.array(reward_sums, dtype=np.float64))
+    def of(
+        cls, pulls: Sequence[int], reward_sums: Sequence[float], squares: Sequence[float] | None = None
+    ) -> Tally:
+        """A tally from plain lists with a number for every arm."""
+        if not len(pulls) == len(reward_sums) == len(pulls if squares is None else squares):
+            raise ValueError("pulls, reward sums and squares must be equally many")
+        kept = [arm for arm in range(len(pulls)) if pulls[arm] or reward_sums[arm]]
+        return cls(
+            len(pulls),
+            array("q", kept),
+            array("q", [int(pulls[arm]) for arm in kept]),
+            array("d", [reward_sums[arm] for arm in kept]),
+            array("d", [] if squares is None else [squares[arm] for arm in kept]),
+        )
 
     @classmethod
     def empty(cls, arms: int) -> Tally:
         """The tally of nothing, the zero of addition."""
-        return cls(np.zeros(arms, dtype=np.int64), np.zeros(arms))
+        return cls(arms, array("q"), array("q"), array("d"), array("d"))
+
+    @classmethod
+    def from_rows(cls, rows: Mapping[int, Sequence[float]], arms: int) -> Tally:
+        """A tally from `arm: (pulls, sum)` or `arm: (pulls, sum, squares)`, all of the same kind."""
+        columns = [
+            [rows[arm][place] for arm in sorted(rows)] for place in range(len(next(iter(rows.values()), ())))
+        ]
+        pulls, sums, squares = (*columns, [], [], [])[:3]
+        return cls(
+            arms, array("q", sorted(rows)), array("q", map(int, pulls)), array("d", sums), array("d", squares)
+        )
+
+    @property
+    def rows(self) -> dict[int, list[float]]:
+        """`arm: [pulls, sum]`, or with squares `arm: [pulls, sum, squares]`."""
+        columns = (self.counts, self.sums, self.squares) if self.squares else (self.counts, self.sums)
+        return {arm: list(row) for arm, *row in zip(self.arms, *columns, strict=True)}
 
     @property
     def samples(self) -> int:
         """All pulls together."""
-        return int(self.pulls.sum())
+        return sum(self.counts)
+
+    @property
+    def pulls(self) -> Counts:
+        """The pulls of every arm, as an array."""
+        return self._spread(self.counts, "int64")
+
+    @property
+    def reward_sums(self) -> Floats:
+        """The reward sum of every arm, as an array."""
+        return self._spread(self.sums, "float64")
+
+    def _spread(self, column: array[Any], kind: str) -> Any:
+        import numpy as np
+
+        spread = np.zeros(self.size, dtype=kind)
+        spread[np.frombuffer(self.arms, np.int64) if self.arms else []] = column
+        spread.setflags(write=False)
+        return spread
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(self.pulls + other.pulls, self.reward_sums + other.reward_sums)
+        if not self.arms or not other.arms:
+            return other if self.size == 0 or not self.arms else self
+        rows = self.rows
+        for arm, row in other.rows.items():
+            mine = rows.get(arm)
+            rows[arm] = row if mine is None else [a + b for a, b in zip(mine, row, strict=True)]
+        return Tally.from_rows(rows, self.size)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        return np.array_equal(self.pulls, other.pulls) and np.array_equal(self.reward_sums, other.reward_sums)
+        return self._values() == other._values()
 
     def __hash__(self) -> int:
-        return hash((self.pulls.tobytes(), (self.reward_sums + 0.0).tobytes()))  # -0.0 equals 0.0
+        size, *columns = self._values()
+        return hash((size, *(tuple(column) for column in columns)))
+
+    def _values(self) -> tuple[int, array[int], array[int], array[float], array[float]]:
+        return self.size, self.arms, self.counts, self.sums, self.squares
 
     def to_json(self, names: Sequence[str]) -> dict[str, list[float]]:
-        """The arms that were pulled, by name: `{arm: [pulls, reward_sum]}`; Python's JSON keeps every bit."""
-        rows = zip(names, self.pulls.tolist(), self.reward_sums.tolist(), strict=True)
-        return {name: [count, total] for name, count, total in rows if count}
+        """The arms that were pulled, by name: `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`.
+
+        Python's JSON keeps every bit.
+        """
+        return {names[arm]: row for arm, row in self.rows.items()}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Sequence[float]], names: Sequence[str]) -> Tally:
         """The inverse of `to_json`, for a value that was checked at the edge (`protocol.messages`)."""
         position = {name: k for k, name in enumerate(names)}
-        pulls = np.zeros(len(names), dtype=np.int64)
-        reward_sums = np.zeros(len(names))
-        for name, (count, total) in value.items():
-            pulls[position[name]] = int(count)
-            reward_sums[position[name]] = total
-        return cls(pulls, reward_sums)
+        return cls.from_rows({position[name]: row for name, row in value.items()}, len(names))

@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
+from bestarm.core.rules import Value as Parameter
 from bestarm.errors import UserError
-from bestarm.methods import falinpe, famabpe, lingape, sharp, synchronous, ugapec
-from bestarm.methods.compose import compose
-from bestarm.methods.method import Kind, Method, Parameter, Verdict
+from bestarm.methods.compose import RULES, compose
+from bestarm.methods.method import Method
+from bestarm.methods.recipe import Kind, Recipe
+from bestarm.methods.registry import METHODS, SELECTIONS, TESTS, TRIGGERS, register
 from bestarm.problem import Problem
+from bestarm.verdict import Verdict
 
-__all__ = ["METHODS", "Kind", "Method", "Parameter", "Verdict", "method", "parse_parameters"]
-
-Defaults = Callable[[Problem, int], dict[str, Parameter]]
+__all__ = [
+    "METHODS",
+    "SELECTIONS",
+    "TESTS",
+    "TRIGGERS",
+    "Kind",
+    "Method",
+    "Parameter",
+    "Recipe",
+    "Verdict",
+    "method",
+    "parse_parameters",
+    "register",
+]
 
 MOST_AGENTS = 10**7
-METHODS: dict[str, tuple[Kind, Defaults]] = {
-    "sharp": (sharp.KIND, sharp.defaults),
-    "famabpe": (famabpe.KIND, famabpe.defaults),
-    "falinpe": (falinpe.KIND, falinpe.defaults),
-    "ugapec": (ugapec.KIND, ugapec.defaults),
-    "lingape": (lingape.KIND, lingape.defaults),
-    "sync-ugapec": (synchronous.KIND, synchronous.ugapec_defaults),
-    "sync-lingape": (synchronous.KIND, synchronous.lingape_defaults),
-}
 
 
-def method(name: str, problem: Problem, agents: int = 1, **parameters: Parameter) -> Method:
+def method(
+    name: str, problem: Problem, agents: int = 1, *, counted: int | None = None, **parameters: Parameter
+) -> Method:
     """A method by name, with its parameters; what is not given takes the method's default.
+
+    `counted` is for a study from which arms were withdrawn: how many it had.
 
     >>> problem = Problem(arms=["A", "B"], sigma=0.3, delta=0.05, epsilon=0.0)
     >>> method("famabpe", problem, agents=10, gamma=0.1).parameters["gamma"]
@@ -42,16 +51,25 @@ def method(name: str, problem: Problem, agents: int = 1, **parameters: Parameter
     if not isinstance(problem, Problem):
         raise UserError(f"problem is {problem!r}; it must be a Problem, for instance from Problem.load.")
     check_agents(agents)
-    kind, defaults = METHODS[name]
-    merged = defaults(problem, agents)
-    for given, value in parameters.items():
-        key = given.rstrip("_")
-        if key not in merged:
+    recipe = METHODS[name]
+    merged = recipe.defaults(problem, agents)
+    given = {key.rstrip("_"): value for key, value in parameters.items()}
+    allowed = merged.keys() | set(_of_rules(merged | given))
+    for key, value in given.items():
+        if key not in allowed:
             raise UserError(
                 f"{name} has no parameter {key!r}; it has {', '.join(merged)}.{_did_you_mean(key, merged)}"
             )
         merged[key] = value
-    return compose(name, kind, problem, agents, merged)
+    return compose(recipe, problem, agents, merged, counted)
+
+
+def _of_rules(chosen: Mapping[str, Parameter]) -> Iterator[str]:
+    """The parameters of the rules that are named."""
+    for what, known in RULES.items():
+        rule = known.get(str(chosen.get(what)))
+        if rule is not None:
+            yield from (parameter.name for parameter in rule.parameters)
 
 
 def check_agents(agents: object) -> None:

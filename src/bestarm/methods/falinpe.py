@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-from bestarm.methods.method import Kind, Parameter
+from bestarm.core.rules import Value
+from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
 
-KIND = Kind.FEDERATED
 
-
-def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
+def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     """The arm that tells most about the gap of leader and challenger, until determinant or samples have grown.
 
     Rewards are x'θ plus noise, with features and θ of length at most 1. The arm returned is within ε of the
@@ -37,3 +36,14 @@ def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
         "thrift": "balanced",
         "min_batch": 1,
     }
+
+
+FALINPE = Recipe(
+    "falinpe",
+    Kind.FEDERATED,
+    defaults,
+    "Wang et al., UAI 2024, Algorithm 2",
+    sends_total=True,
+    colour="#E69F00",
+    mark="D",
+)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bestarm.methods.method import Kind, Parameter
+from bestarm.core.rules import Value
+from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
 
-KIND = Kind.FEDERATED
 
-
-def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
+def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     """Of leader and challenger the less certain arm, until the samples have grown by a share γ.
 
     Stops when the breaking index of the total falls to ε; the arm returned is within ε of the best with
@@ -28,3 +27,14 @@ def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
         "thrift": "balanced",
         "min_batch": 1,
     }
+
+
+FAMABPE = Recipe(
+    "famabpe",
+    Kind.FEDERATED,
+    defaults,
+    "Wang et al., UAI 2024, Algorithm 1",
+    sends_total=True,
+    colour="#D55E00",
+    mark="s",
+)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bestarm.methods.method import Kind, Parameter
+from bestarm.core.rules import Value
+from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
 
-KIND = Kind.ALONE
 
-
-def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
+def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     """One agent that knows every reward at once; the arm that tells most about the gap.
 
     Features and θ have length at most 1. The reference for samples, not for messages: it sends none.
@@ -17,3 +16,6 @@ def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
     - `selection`: `greedy` or `ratio`.
     """
     return {"stopping": "lingape", "selection": "greedy", "trigger": "every-pull", "lambda": 1.0}
+
+
+LINGAPE = Recipe("lingape", Kind.ALONE, defaults, "Xu et al., AISTATS 2018", colour="#56B4E9", mark="v")

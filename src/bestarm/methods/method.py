@@ -1,83 +1,33 @@
-"""A method as agents, servers and simulators use it: two pure functions of a tally, and their parameters."""
+"""A method as agents, servers and simulators use it: pure functions of a state, and their parameters."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from html import escape
+from typing import Any
 
 import numpy as np
 
-from bestarm.core.breaking import Reading
-from bestarm.core.estimate import View
-from bestarm.core.plan import Plan, Rules, spread
-from bestarm.core.sampling import UNSOLVED, ratio
+from bestarm.core.arrays import Floats
+from bestarm.core.batch import NOBODY, Batch
+from bestarm.core.breaking import Reading, settled
+from bestarm.core.plan import Plan
+from bestarm.core.rules import Rules, Test, Value
+from bestarm.core.selection.ratio import UNSOLVED
 from bestarm.core.setting import Setting
 from bestarm.core.tally import Tally
 from bestarm.methods.design import minimal_weights
-from bestarm.notebook import meter
+from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
-
-Parameter = int | float | str
-
-
-class Kind(Enum):
-    """Who takes part: agents at their own pace, a single agent, or agents in lockstep."""
-
-    FEDERATED = "federated"
-    ALONE = "alone"
-    SYNCHRONOUS = "synchronous"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a tally says: who leads, who could still be better, and whether that is settled.
-
-    `arm` is the answer, and None until the method stops.
-    """
-
-    stopped: bool
-    leader: str
-    challenger: str
-    breaking_index: float
-    evidence: float
-    samples: int
-
-    @property
-    def arm(self) -> str | None:
-        """The arm that is the answer, once there is one."""
-        return self.leader if self.stopped else None
-
-    def __str__(self) -> str:
-        """What it says, in a sentence.
-
-        >>> print(Verdict(True, "A", "B", -0.1, 1.2, 1234))
-        A is the answer, after 1,234 samples.
-        """
-        if self.samples == 0:
-            return "Nothing was measured yet."
-        known = f"after {self.samples:,} sample" + "s" * (self.samples != 1)
-        if self.stopped:
-            return f"{self.leader} is the answer, {known}."
-        rival = f"{self.challenger} could still be better"
-        if math.isfinite(self.breaking_index):
-            rival += f" by up to {self.breaking_index:.3g}"
-        return f"{self.leader} leads {known}, with {self.progress}; {rival}."
-
-    @property
-    def progress(self) -> str:
-        """How much there is of the evidence that is needed; 100 % only when there is all of it."""
-        return f"{int(100 * min(self.evidence, 1.0))} % of the evidence"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(str(self))}</p>" + meter(self.evidence, self.progress)
+from bestarm.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """`plan(tally)` says what an agent does next, `verdict(tally)` whether the server is done.
+    """`begin`, `fold` and `read` lead from batches to a verdict; `plan` says what a site does next.
+
+    A state belongs to whoever folds it: folding changes its arrays. `verdict(tally)` and `plan(tally)` are the
+    same for a total that came in one piece.
 
     >>> import bestarm
     >>> method = bestarm.method("famabpe", bestarm.Problem(["A", "B"], sigma=0.3), agents=2)
@@ -89,50 +39,84 @@ class Method:
     name: str
     problem: Problem
     agents: int
-    parameters: Mapping[str, Parameter]
-    kind: Kind
+    parameters: Mapping[str, Value]
+    recipe: Recipe
+    test: Test
+    several: bool  # whether a plan may have several arms
     rules: Rules
     setting: Setting
     period: int
     period_of_all: bool
 
-    def read(self, tally: Tally) -> tuple[View, Reading]:
-        """Estimates and breaking index of a tally in which every arm was pulled."""
-        view = self.rules.estimate(tally.pulls, tally.reward_sums, self.setting)
-        return view, self.rules.confidence(tally.pulls, view, self.setting)
+    @property
+    def kind(self) -> Kind:
+        """Who takes part."""
+        return self.recipe.kind
 
-    def verdict(self, tally: Tally) -> Verdict:
-        """Leader, challenger, breaking index, and whether to stop; never before every arm was pulled."""
-        names = self.problem.arms
-        if not tally.pulls.all():
-            means = np.where(tally.pulls > 0, tally.reward_sums / np.maximum(tally.pulls, 1), -np.inf)
-            leader = int(np.argmax(means))
-            challenger = int(np.flatnonzero(np.arange(len(names)) != leader)[0])
-            return Verdict(False, names[leader], names[challenger], float("inf"), 0.0, tally.samples)
-        _, reading = self.read(tally)
+    def begin(self, start: Tally | None = None) -> Any:
+        """The state of a study in which nothing was measured, or in which everybody knows a tally."""
+        state = self.rules.begin(self.setting)
+        return state if start is None or not start.arms else self.fold(state, start, NOBODY)
+
+    def fold(self, state: Any, tally: Tally, site: int) -> Any:
+        """The state after one more batch. The given one is used up."""
+        return self.rules.fold(state, batch_of(tally, site), self.setting)
+
+    def read(self, state: Any) -> Reading:
+        """Leader, challenger and evidence; nothing is settled before every arm was pulled."""
+        if self.test.every_arm and not state.pulls.all():
+            leader = int(np.argmax(state.estimate.values))
+            return Reading(leader, 0 if leader else 1, np.inf, 0.0)
+        return self.rules.read(state, self.setting)
+
+    def judge(self, state: Any) -> Verdict:
+        """What a state says, in names."""
+        names, reading = self.problem.arms, self.read(state)
         return Verdict(
-            bool(reading.breaking_index <= self.setting.epsilon),
+            bool(settled(reading)),
             names[reading.leader],
             names[reading.challenger],
             float(reading.breaking_index),
             float(reading.evidence),
-            tally.samples,
+            int(state.pulls.sum()),
         )
 
-    def plan(self, tally: Tally) -> Plan:
-        """The pulls until the next upload. Arms that were never pulled come first, `min_batch` times each."""
-        missing = np.flatnonzero(tally.pulls == 0)
-        if missing.size:
-            return Plan(tuple(missing.tolist()), (self.setting.min_batch,) * missing.size)
-        view, reading = self.read(tally)
-        rules = self.rules
-        if rules.choose is ratio:
+    def make(self, state: Any, plate: int | None = None, cannot: Collection[int] = ()) -> Plan:
+        """The pulls until a site's next upload. Arms that were never pulled come first, `min_batch` times each.
+
+        `plate` is how many trials a site does at once, `cannot` are the arms that it can't do.
+        """
+        return self._plan(state, cannot).fitted(plate, cannot, state.pulls.tolist())
+
+    def _plan(self, state: Any, cannot: Collection[int]) -> Plan:
+        missing = np.flatnonzero(state.pulls == 0).tolist()
+        if not missing:
+            return self._ahead(state)
+        first = [arm for arm in missing if arm not in cannot]
+        first = first or [arm for arm in range(self.setting.arms) if arm not in cannot]
+        return Plan(tuple(first), (self.setting.min_batch,) * len(first))
+
+    def _ahead(self, state: Any) -> Plan:
+        reading, rules = self.rules.read(state, self.setting), self.rules
+        if self.setting.design_arms.size:
             self.solve_design(reading.leader, reading.challenger)
         arms, counts = np.empty((2, self.plan_width), np.int64)
-        distinct = rules.make(
-            tally.pulls, view, reading, self.setting, rules.foresee, rules.choose, rules.trigger, arms, counts
+        made = rules.make(
+            state, reading, self.setting, rules.foresee, rules.choose, rules.trigger, arms, counts
         )
-        return Plan(tuple(arms[:distinct].tolist()), tuple(counts[:distinct].tolist()))
+        return Plan(tuple(arms[:made].tolist()), tuple(counts[:made].tolist()))
+
+    def verdict(self, tally: Tally) -> Verdict:
+        """What a total says that came in one piece."""
+        return self.judge(self.begin(tally))
+
+    def plan(self, tally: Tally) -> Plan:
+        """What an agent does that knows this total."""
+        return self.make(self.begin(tally))
+
+    def radii(self, state: Any) -> Floats:
+        """The half width of every arm's own interval."""
+        return self.test.radii(state, self.setting)
 
     def solve_design(self, leader: int, challenger: int) -> None:
         """Solve the linear programme of a pair once and keep it; p*(i,j) = p*(j,i)."""
@@ -152,4 +136,15 @@ class Method:
     @property
     def plan_width(self) -> int:
         """The largest number of different arms in one plan after the start."""
-        return self.setting.arms if self.rules.make is spread else 1
+        return self.setting.arms if self.several else 1
+
+
+def batch_of(tally: Tally, site: int) -> Batch:
+    """A tally in the form that tests fold."""
+    return Batch(
+        site,
+        np.array(tally.arms, dtype=np.int64),
+        np.array(tally.counts, dtype=np.int64),
+        np.array(tally.sums, dtype=np.float64),
+        np.array(tally.squares, dtype=np.float64),
+    )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bestarm.methods.method import Kind, Parameter
+from bestarm.core.rules import Value
+from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
 
-KIND = Kind.FEDERATED
 
-
-def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
+def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     """A mixture test for stopping, sampling with a look ahead, and batches that aim at the end.
 
     The arm returned is within ε of the best with probability at least 1 − δ, for any number of agents, any
@@ -36,3 +35,8 @@ def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
         "gamma": 1 / (2 * agents * arms),
         "min_batch": 1,
     }
+
+
+SHARP = Recipe(
+    "sharp", Kind.FEDERATED, defaults, "the package's own; docs/sharp.md", colour="#0072B2", mark="o"
+)

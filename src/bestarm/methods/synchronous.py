@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+from bestarm.core.rules import Value
 from bestarm.methods import lingape, ugapec
-from bestarm.methods.method import Kind, Parameter
+from bestarm.methods.recipe import PERIOD, PERIOD_COUNTS, Kind, Recipe
 from bestarm.problem import Problem
 
-KIND = Kind.SYNCHRONOUS
+EPISODE: dict[str, Value] = {
+    parameter.name: parameter.default for parameter in (PERIOD, PERIOD_COUNTS) if parameter.default is not None
+}
 
-PERIOD: dict[str, Parameter] = {"period": 100, "period_counts": "agent"}
 
-
-def ugapec_defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
+def ugapec_defaults(problem: Problem, agents: int) -> dict[str, Value]:
     """Synchronous UGapEc: in an episode each agent follows UGapEc on what it downloaded and its own pulls.
 
     - `period`: pulls in an episode; `period_counts` says whether of each `agent` or of `all` together.
     """
-    return ugapec.defaults(problem, agents) | PERIOD
+    return ugapec.defaults(problem, agents) | EPISODE
 
 
-def lingape_defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
+def lingape_defaults(problem: Problem, agents: int) -> dict[str, Value]:
     """Synchronous LinGapE: as synchronous UGapEc, with LinGapE's rules."""
-    return lingape.defaults(problem, agents) | PERIOD
+    return lingape.defaults(problem, agents) | EPISODE
+
+
+SYNC_UGAPEC = Recipe(
+    "sync-ugapec",
+    Kind.SYNCHRONOUS,
+    ugapec_defaults,
+    "Gabillon et al. 2012, in episodes as in Wang et al. 2024",
+    colour="#CC79A7",
+    mark="P",
+)
+SYNC_LINGAPE = Recipe(
+    "sync-lingape",
+    Kind.SYNCHRONOUS,
+    lingape_defaults,
+    "Xu et al. 2018, in episodes as in Wang et al. 2024",
+    colour="#7F7F7F",
+    mark="X",
+)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from bestarm.methods.method import Kind, Parameter
+from bestarm.core.rules import Value
+from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
 
-KIND = Kind.ALONE
 
-
-def defaults(problem: Problem, agents: int) -> dict[str, Parameter]:
+def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     """One agent that knows every reward at once; of leader and challenger the less certain arm.
 
     The reference for samples, not for messages: it sends none. `agents` has no effect.
     """
     return {"stopping": "ugapec", "selection": "balance", "trigger": "every-pull"}
+
+
+UGAPEC = Recipe("ugapec", Kind.ALONE, defaults, "Gabillon et al., NeurIPS 2012", colour="#009E73", mark="^")

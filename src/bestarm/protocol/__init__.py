@@ -1,7 +1,4 @@
-"""Agent and server as two state machines: values in, values out, no clock, no file, no socket."""
+"""Agent and server as two state machines: values in, values out, no clock, no file, no socket.
 
-from bestarm.protocol.agent import Agent
-from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial, Upload
-from bestarm.protocol.server import Server
-
-__all__ = ["Agent", "Download", "ProtocolError", "Server", "Stop", "Trial", "Upload"]
+What a site needs (`agent`, `messages`, `entries`, `terms`) works without numpy; the server does not.
+"""

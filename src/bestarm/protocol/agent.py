@@ -2,19 +2,64 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from enum import Enum
+from operator import index
+from typing import TYPE_CHECKING
 
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
-from bestarm.methods.method import Kind, Method, Verdict
-from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial, Upload
+from bestarm.protocol.entries import Upload
+from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial
+from bestarm.protocol.terms import Terms
+from bestarm.verdict import Verdict
+
+if TYPE_CHECKING:
+    from bestarm.methods.method import Method
+
+Chance = Callable[[int], float]
+
+
+class State(Enum):
+    """Where an agent is between two messages."""
+
+    WAITING = "waiting for a plan"
+    WORKING = "working on its plan"
+    SENDING = "waiting for the answer to an upload"
+    FINISHED = "finished"
+    SENDING_LATE = "finished, and waiting for the answer to a late upload"
+
+
+class Event(Enum):
+    """What changes the state."""
+
+    PLAN = "a plan came"
+    UPLOAD = "a batch was closed"
+    STOP = "the verdict came"
+
+
+# Every change of state that there is. Asking, telling and giving back change none.
+TRANSITIONS: dict[tuple[State, Event], State] = {
+    (State.WAITING, Event.PLAN): State.WORKING,
+    (State.WAITING, Event.STOP): State.FINISHED,
+    (State.WORKING, Event.PLAN): State.WORKING,
+    (State.WORKING, Event.UPLOAD): State.SENDING,
+    (State.WORKING, Event.STOP): State.FINISHED,
+    (State.SENDING, Event.PLAN): State.WORKING,
+    (State.SENDING, Event.STOP): State.FINISHED,
+    (State.FINISHED, Event.UPLOAD): State.SENDING_LATE,
+    (State.FINISHED, Event.STOP): State.FINISHED,
+    (State.SENDING_LATE, Event.STOP): State.FINISHED,
+}
 
 
 class Agent:
     """Hands out the trials of its plan, collects their rewards, and says when there is something to send.
 
-    Nothing that is not uploaded yet ever steers a choice: the plan depends on the last download alone.
+    Nothing that is not uploaded yet ever steers a choice: the plan depends on the last download alone. It is
+    the server's, or, with a `Method`, the agent makes it from the total that it downloads. Trials come in the
+    order of the plan, or, with `chance`, shuffled: it gives a number from 0 to 1 for each number of a trial.
 
     >>> import bestarm
     >>> problem = bestarm.Problem(arms=["A", "B"], sigma=0.3, delta=0.05, epsilon=0.0)
@@ -29,25 +74,27 @@ class Agent:
     'A'
     """
 
-    def __init__(self, method: Method, name: str = "agent") -> None:
-        if method.kind is Kind.SYNCHRONOUS:
-            raise UserError(
-                f"{method.name} works in rounds in which all agents wait; it can only be simulated."
-            )
-        self.method = method
+    def __init__(self, method: Method | Terms, name: str = "agent", chance: Chance | None = None) -> None:
+        self.method: Method | None = None
+        if isinstance(method, Terms):
+            self.terms = method
+        else:
+            if method.kind.value == "synchronous":
+                raise UserError(
+                    f"{method.name} works in rounds in which all agents wait; it can only be simulated."
+                )
+            self.method, self.terms = method, Terms.of(method)
         self.name = name
+        self.chance = chance
+        self.state = State.WAITING
         self.sequence = 0  # of the last upload
         self.next_number = 1
         self.plan = Plan((), ())
-        self._waiting: list[list[int]] = []  # [arm, how often], the next one last
         self.open: dict[int, int] = {}  # trial number → arm
         self.upload: Upload | None = None  # made, and not answered yet
         self.verdict: Verdict | None = None
-        self._start_batch()
-
-    def _start_batch(self) -> None:
-        self._pulls = np.zeros(len(self.method.problem.arms), dtype=np.int64)
-        self._sums = np.zeros(len(self.method.problem.arms))
+        self._left: dict[int, int] = {}  # arm → how often it is still to be handed out
+        self._rows: dict[int, list[float]] = {}  # arm → pulls, sum and, if they are asked for, squares
         self._told = 0
 
     @property
@@ -58,56 +105,73 @@ class Agent:
     @property
     def to_hand_out(self) -> int:
         """How many trials of the plan nobody has asked for yet."""
-        return sum(count for _, count in self._waiting)
+        return sum(self._left.values())
 
     @property
     def local(self) -> Tally:
         """What was told since the last upload."""
-        return Tally(self._pulls.copy(), self._sums.copy())
+        return Tally.from_rows(self._rows, len(self.terms.arms))
 
     def ask(self, n: int = 1) -> list[Trial]:
         """Up to `n` trials, as many as are left of the plan; none while an upload waits for its answer."""
-        if self.finished or self.upload is not None:
+        if self.state is not State.WORKING:
             return []
-        trials: list[Trial] = []
-        waiting = self._waiting
-        while waiting and len(trials) < n:
-            run = waiting[-1]
-            run[1] -= 1
-            if run[1] == 0:
-                waiting.pop()
-            self.open[self.next_number] = run[0]
-            trials.append(Trial(self.next_number, self.method.problem.arms[run[0]]))
-            self.next_number += 1
-        return trials
+        return [self.hand_out(self._next()) for _ in range(min(n, self.to_hand_out))]
+
+    def _next(self) -> int:
+        """The arm of the next trial: drawn from those that are left, or the first of them."""
+        if self.chance is None:
+            return next(arm for arm, count in self._left.items() if count)
+        place = int(self.chance(self.next_number) * self.to_hand_out)
+        for arm, count in self._left.items():
+            place -= count
+            if place < 0:
+                return arm
+        raise ValueError("chance must be a number from 0 to below 1")
+
+    def hand_out(self, arm: int) -> Trial:
+        """The next trial, of this arm; it must be left of the plan."""
+        if not self._left.get(arm):
+            raise ValueError(f"arm {arm} is not left of the plan")
+        self._left[arm] -= 1
+        trial = Trial(self.next_number, self.terms.arms[arm])
+        self.open[trial.number] = arm
+        self.next_number += 1
+        return trial
 
     def tell(self, trial: Trial | int, reward: float) -> Upload | None:
         """Record what a trial gave. Returns the upload when this fills the plan."""
         number = self._number("tell", trial)
-        checked = self.method.problem.check_reward(reward)
-        arm = self.open.pop(number)
-        self._pulls[arm] += 1
-        self._sums[arm] += checked
+        checked = self.terms.check_reward(reward)
+        row = self._rows.setdefault(self.open.pop(number), [0, 0.0, 0.0] if self.terms.squares else [0, 0.0])
+        row[0] += 1
+        row[1] += checked
+        if self.terms.squares:
+            row[2] += (checked - self.terms.centre) ** 2
         self._told += 1
         return self.close_batch() if self._told == self.plan.size else None
 
     def give_back(self, trial: Trial | int) -> None:
         """The experiment failed or can't be done: its place in the plan is handed out again, as a new trial."""
-        self._waiting.append([self.open.pop(self._number("give back", trial)), 1])
+        self._left[self.open.pop(self._number("give back", trial))] += 1
 
     def _number(self, verb: str, trial: Trial | int) -> int:
         """The number of an open trial, or a sentence that says why it is none."""
-        number = trial.number if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        given = trial.number if isinstance(trial, Trial) else trial
+        try:
+            number = index(given)
+        except TypeError:
+            number = -1
+        if isinstance(given, bool) or number == -1:
             raise ProtocolError(
-                f"{verb}: {number!r} is not a trial; give a trial that ask returned, or its number."
+                f"{verb}: {given!r} is not a trial; give a trial that ask returned, or its number."
             )
         if number not in self.open:
             known = (
                 "was told or given back already" if 0 < number < self.next_number else "was never handed out"
             )
             raise ProtocolError(f"{verb}: trial {number} {known}; open trials: {sorted(self.open) or 'none'}.")
-        return int(number)
+        return number
 
     def close_batch(self) -> Upload | None:
         """An upload of what was told so far, full or not; None if that is nothing.
@@ -117,30 +181,50 @@ class Agent:
         """
         if self._told == 0 or self.upload is not None:
             return None
+        self._change(Event.UPLOAD)
         self.sequence += 1
-        fingerprint = self.method.problem.fingerprint
-        self.upload = Upload(fingerprint, self.name, self.sequence, Tally(self._pulls, self._sums))
-        self.follow(Plan((), ()))
-        self.open = {}
-        self._start_batch()
+        self.upload = Upload(self.terms.fingerprint, self.name, self.sequence, self.local)
+        self._follow(Plan((), ()))
         return self.upload
 
     def receive(self, reply: Download | Stop) -> None:
         """Take the server's answer: a new plan, or the verdict."""
-        if reply.problem != self.method.problem.fingerprint:
-            raise ProtocolError(
-                f"reply: it is for problem {reply.problem!r}, not {self.method.problem.fingerprint!r}."
-            )
+        if reply.problem != self.terms.fingerprint:
+            raise ProtocolError(f"reply: it is for problem {reply.problem!r}, not {self.terms.fingerprint!r}.")
         if isinstance(reply, Stop):
+            self._change(Event.STOP)
             self.verdict = reply.verdict
             self.upload = None
             return
         if self.upload is None and (self._told or self.open):
             raise ProtocolError("receive: a download arrived in the middle of a batch; the plan is kept.")
-        self.upload = None
-        self.follow(self.method.plan(reply.total))
+        self.start(reply.plan or self._own_plan(reply), reply.arms)
 
-    def follow(self, plan: Plan) -> None:
-        """Hand out the trials of this plan from now on."""
+    def start(self, plan: Plan, arms: tuple[str, ...] = ()) -> None:
+        """Hand out the trials of this plan from now on; `arms` are the study's, if they have changed."""
+        self._change(Event.PLAN)
+        self.upload = None
+        if arms:
+            self.terms = self.terms.renamed(arms)
+        self._follow(plan)
+
+    def resume(self, sequence: int, next_number: int) -> None:
+        """Go on with these numbers: those of an agent that worked before."""
+        self.sequence, self.next_number = sequence, next_number
+
+    def _own_plan(self, reply: Download) -> Plan:
+        if self.method is None or reply.total is None:
+            raise ProtocolError("reply: it has no plan, and this agent can't make one.")
+        return self.method.plan(reply.total)
+
+    def _follow(self, plan: Plan) -> None:
         self.plan = plan
-        self._waiting = [[arm, count] for arm, count in zip(plan.arms, plan.counts, strict=True)][::-1]
+        self._left = dict(zip(plan.arms, plan.counts, strict=True))
+        self._rows, self._told, self.open = {}, 0, {}
+
+    def _change(self, event: Event) -> None:
+        """The one place where the state changes."""
+        after = TRANSITIONS.get((self.state, event))
+        if after is None:
+            raise ProtocolError(f"{event.value}, and the agent is {self.state.value}.")
+        self.state = after

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
-
+from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
-from bestarm.methods.method import Verdict
-from bestarm.problem import Problem
-from bestarm.problem_checks import MOST_REWARD, stretched
+from bestarm.protocol.entries import Upload
+from bestarm.protocol.terms import Terms
+from bestarm.reward import MOST_REWARD, ROUNDING, Limits, stretched
+from bestarm.reward import show as _show
+from bestarm.verdict import Reason, Verdict
 
 MOST_PULLS = 2**53  # the largest count that every JSON reader keeps exactly
 
@@ -30,6 +31,26 @@ class Gap(ProtocolError):
     """An upload before which another one is missing."""
 
 
+class Over(ProtocolError):
+    """An entry for a study that was closed."""
+
+
+class About(Protocol):
+    """What a message is checked against: a problem, or a site's terms of it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def arms(self) -> tuple[str, ...]: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def reward_range(self) -> Limits | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One experiment to do: tell its reward, or give it back. Numbers are never used twice by an agent.
@@ -43,58 +64,34 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
-    """An agent's batch: what it saw since its last upload. `sequence` counts an agent's uploads from 1.
-
-    >>> problem = Problem(["A", "B"], sigma=0.3)
-    >>> upload = Upload(problem.fingerprint, "lab-a", 1, Tally.of([2, 0], [1.5, 0.0]))
-    >>> upload.to_json(problem.arms)["tally"]
-    {'A': [2, 1.5]}
-    >>> Upload.from_json(upload.to_json(problem.arms), problem) == upload
-    True
-    """
-
-    problem: str
-    agent: str
-    sequence: int
-    tally: Tally
-
-    def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Plain values; `names` are the problem's arms."""
-        return {
-            "problem": self.problem,
-            "agent": self.agent,
-            "sequence": self.sequence,
-            "tally": self.tally.to_json(names),
-        }
-
-    @classmethod
-    def from_json(cls, value: object, problem: Problem) -> Upload:
-        """An upload from decoded JSON; a `ProtocolError` in one sentence if it is not one of this problem.
-
-        Whether its sums can be true is for `Server.receive` to say.
-        """
-        fields = _fields("upload", value, {"problem", "agent", "sequence", "tally"})
-        tally = tally_from_json(fields["tally"], problem)
-        upload = cls(fields["problem"], fields["agent"], fields["sequence"], tally)
-        check_sender(upload, problem)
-        return upload
-
-
-@dataclass(frozen=True, slots=True)
 class Download:
-    """The server's answer while the study goes on: everything that it knows.
+    """The server's answer while the study goes on: the plan, and for the paper's methods everybody's total.
+
+    Without a plan the agent makes its own from the total. `arms` are the names that plan and total are about,
+    if they are not the problem's own any more.
 
     >>> Download("3b1c", Tally.of([1, 1], [0.5, 0.25])).to_json(("A", "B"))["total"]
     {'A': [1, 0.5], 'B': [1, 0.25]}
+    >>> Download("3b1c", plan=Plan((1, 0), (3, 2))).to_json(("A", "B"))["plan"]
+    [['B', 3], ['A', 2]]
     """
 
     problem: str
-    total: Tally
+    total: Tally | None = None
+    plan: Plan | None = None
+    arms: tuple[str, ...] = ()
 
-    def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
+    def to_json(self, names: Sequence[str]) -> dict[str, Any]:
         """Plain values; `names` are the problem's arms."""
-        return {"kind": "download", "problem": self.problem, "total": self.total.to_json(names)}
+        names = self.arms or names
+        body: dict[str, Any] = {"kind": "download", "problem": self.problem}
+        if self.plan is not None:
+            body["plan"] = plan_to_json(self.plan, names)
+        if self.total is not None:
+            body["total"] = self.total.to_json(names)
+        if self.arms:
+            body["arms"] = list(self.arms)
+        return body
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +105,12 @@ class Stop:
     problem: str
     verdict: Verdict
 
-    def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
+    def to_json(self, names: Sequence[str] = ()) -> dict[str, Any]:
         """Plain values."""
         return {"kind": "stop", "problem": self.problem, "verdict": verdict_to_json(self.verdict)}
 
 
-def reply_from_json(value: object, problem: Problem) -> Download | Stop:
+def reply_from_json(value: object, problem: About) -> Download | Stop:
     """A server's answer from decoded JSON."""
     if not isinstance(value, Mapping) or value.get("kind") not in ("download", "stop"):
         raise ProtocolError("reply: kind must be download or stop.")
@@ -122,9 +119,35 @@ def reply_from_json(value: object, problem: Problem) -> Download | Stop:
             f"reply: it is for problem {_show(value.get('problem'))}, and this is problem "
             f"{problem.fingerprint!r}."
         )
-    if value["kind"] == "download":
-        return Download(problem.fingerprint, tally_from_json(value.get("total"), problem))
-    return Stop(problem.fingerprint, verdict_from_json(value.get("verdict")))
+    if value["kind"] == "stop":
+        return Stop(problem.fingerprint, verdict_from_json(value.get("verdict")))
+    arms = value.get("arms", [])
+    if not isinstance(arms, list) or not all(isinstance(arm, str) for arm in arms):
+        raise ProtocolError(f"reply: arms is {_show(arms)}; it must be a list of names.")
+    names = tuple(arms) or problem.arms
+    total = tally_from_json(value["total"], problem.name, names) if "total" in value else None
+    plan = plan_from_json(value["plan"], names) if "plan" in value else None
+    if total is None and plan is None:
+        raise ProtocolError("reply: a download must have a plan or a total.")
+    return Download(problem.fingerprint, total, plan, tuple(arms))
+
+
+def plan_to_json(plan: Plan, names: Sequence[str]) -> list[list[Any]]:
+    """A plan in plain values: `[[arm, how often], …]`, in its order."""
+    return [[names[arm], count] for arm, count in zip(plan.arms, plan.counts, strict=True)]
+
+
+def plan_from_json(value: object, names: Sequence[str]) -> Plan:
+    """The inverse of `plan_to_json`; every entry is checked."""
+    places = {name: k for k, name in enumerate(names)}
+    if not isinstance(value, list):
+        raise ProtocolError(f"plan: it is {_show(value)}; it must be a list of [arm, how often].")
+    for row in value:
+        if not isinstance(row, list) or len(row) != 2 or not isinstance(row[0], str) or row[0] not in places:
+            raise ProtocolError(f"plan: it has {_show(row)}; it must be [arm, how often].")
+        if isinstance(row[1], bool) or not isinstance(row[1], int) or not 0 < row[1] < MOST_PULLS:
+            raise ProtocolError(f"plan: arm {row[0]!r} has {_show(row[1])}; it must be a whole number above 0.")
+    return Plan(tuple(places[name] for name, _ in value), tuple(count for _, count in value))
 
 
 def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
@@ -138,16 +161,16 @@ def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
         "breaking_index": index if math.isfinite(index) else None,
         "evidence": verdict.evidence,
         "samples": verdict.samples,
+        "reason": None if verdict.reason is None else verdict.reason.value,
     }
 
 
 def verdict_from_json(value: object) -> Verdict:
     """The inverse of `verdict_to_json`."""
-    fields = _fields(
-        "verdict",
-        value,
-        {"stopped", "arm", "leader", "challenger", "breaking_index", "evidence", "samples"},
-    )
+    needed = {"stopped", "arm", "leader", "challenger", "breaking_index", "evidence", "samples"}
+    if isinstance(value, Mapping) and "reason" not in value:  # as the first version wrote it
+        value = {**value, "reason": None}
+    fields = _fields("verdict", value, needed | {"reason"})
     index, evidence, samples = fields["breaking_index"], fields["evidence"], fields["samples"]
     if not isinstance(fields["stopped"], bool):
         raise ProtocolError(f"verdict: stopped is {_show(fields['stopped'])}; it must be true or false.")
@@ -158,6 +181,9 @@ def verdict_from_json(value: object) -> Verdict:
         raise ProtocolError(f"verdict: samples is {_show(samples)}; it must be a whole number.")
     if not _finite(evidence) or not (index is None or _finite(index)):
         raise ProtocolError("verdict: evidence and breaking_index must be finite numbers, the latter or null.")
+    reason = fields["reason"]
+    if reason is not None and reason not in [known.value for known in Reason]:
+        raise ProtocolError(f"verdict: reason is {_show(reason)}, which is none.")
     return Verdict(
         stopped=fields["stopped"],
         leader=fields["leader"],
@@ -165,32 +191,47 @@ def verdict_from_json(value: object) -> Verdict:
         breaking_index=math.inf if index is None else float(index),
         evidence=float(evidence),
         samples=samples,
+        reason=None if reason is None else Reason(reason),
     )
 
 
-def tally_from_json(value: object, problem: Problem) -> Tally:
-    """A tally from decoded JSON, `{arm: [pulls, reward_sum]}`; every entry is checked."""
+def upload_from_json(value: object, problem: About, arms: Sequence[str] = ()) -> Upload:
+    """An upload from decoded JSON; `arms` are the study's, if they are not the problem's own any more."""
+    fields = _fields("upload", value, {"problem", "agent", "sequence", "tally"})
+    tally = tally_from_json(fields["tally"], problem.name, arms or problem.arms)
+    upload = Upload(fields["problem"], fields["agent"], fields["sequence"], tally)
+    check_sender(upload, problem)
+    return upload
+
+
+def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
+    """A tally from decoded JSON, `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`; all is checked."""
     if not isinstance(value, Mapping):
         raise ProtocolError(f"tally: it is {_show(value)}; it must be an object of arm: [pulls, reward_sum].")
-    known = set(problem.arms)
+    known = set(arms)
+    widths = set()
     for arm, entry in value.items():
         if arm not in known:
-            raise ProtocolError(f"tally: arm {_show(arm)} is not an arm of problem {problem.name!r}.")
-        if not isinstance(entry, list | tuple) or len(entry) != 2:
+            raise ProtocolError(f"tally: arm {_show(arm)} is not an arm of problem {name!r}.")
+        if not isinstance(entry, list | tuple) or not 2 <= len(entry) <= 3:
             raise ProtocolError(f"tally: arm {arm!r} has {_show(entry)}; it must be [pulls, reward_sum].")
-        pulls, total = entry
+        pulls, *sums = entry
         if isinstance(pulls, bool) or not isinstance(pulls, int) or not 0 < pulls < MOST_PULLS:
             raise ProtocolError(
                 f"tally: arm {arm!r} has pulls {_show(pulls)}; it must be a whole number above 0, below 2**53."
             )
-        if not _finite(total):
-            raise ProtocolError(
-                f"tally: arm {arm!r} has reward sum {_show(total)}; it must be a finite number."
-            )
-    return Tally.from_json(value, problem.arms)
+        for what, total in zip(("reward sum", "squares"), sums, strict=False):
+            if not _finite(total):
+                raise ProtocolError(
+                    f"tally: arm {arm!r} has {what} {_show(total)}; it must be a finite number."
+                )
+        widths.add(len(entry))
+    if len(widths) > 1:
+        raise ProtocolError("tally: all arms must have squares, or none.")
+    return Tally.from_json(value, arms)
 
 
-def check_sender(upload: Upload, problem: Problem) -> None:
+def check_sender(upload: Upload, problem: About) -> None:
     """Refuse a batch that is for another problem, or from nobody, or without a number."""
     if upload.problem != problem.fingerprint:
         raise ProtocolError(
@@ -204,30 +245,38 @@ def check_sender(upload: Upload, problem: Problem) -> None:
         raise ProtocolError(f"upload: sequence is {_show(sequence)}; it must be a whole number of at least 1.")
 
 
-def check_tally(tally: Tally, problem: Problem) -> None:
-    """Refuse numbers that no agent of this problem can have seen, whether they came by JSON or from Python."""
-    pulls, sums = tally.pulls, tally.reward_sums
-    # Other types would spoil the total when they are added to it: uint64 and int64 make float64.
-    if pulls.dtype != np.int64 or pulls.shape != (len(problem.arms),):
-        raise ProtocolError(
-            f"tally: it must have one whole number of pulls (int64) for each of {len(problem.arms)} arms."
-        )
-    if sums.dtype != np.float64 or sums.shape != pulls.shape:
-        raise ProtocolError("tally: it must have one reward sum (float64) for each arm.")
-    least, most = int(pulls.min()), int(pulls.max())
-    if least < 0 or most == 0:
+def check_tally(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
+    """Refuse numbers that no agent of this study can have seen, whether they came by JSON or from Python."""
+    if tally.size != len(arms):
+        raise ProtocolError(f"tally: it is about {tally.size} arms, and the study has {len(arms)}.")
+    if not tally.counts or min(tally.counts) < 1:
         raise ProtocolError("tally: pulls must not be negative, and at least one arm must have been pulled.")
-    if most >= MOST_PULLS:
+    if max(tally.counts) >= MOST_PULLS:
         raise ProtocolError("tally: an arm has more pulls than JSON keeps exactly, 2**53.")
-    limits = problem.reward_range or (-MOST_REWARD, MOST_REWARD)
+    if bool(tally.squares) != terms.squares:
+        wanted = "asks for" if terms.squares else "does not ask for"
+        raise ProtocolError(f"tally: the study's test {wanted} sums of squares.")
+    limits = terms.reward_range or (-MOST_REWARD, MOST_REWARD)
     low, high = stretched(limits)
-    possible = (sums >= low * pulls) & (sums <= high * pulls)  # only 0 without pulls; never NaN
-    if not possible.all():
-        k = int(np.argmin(possible))
-        raise ProtocolError(
-            f"tally: arm {problem.arms[k]!r} has pulls {pulls[k]} and reward sum {sums[k]}; that can't come "
-            f"from rewards between {limits[0]} and {limits[1]}."
-        )
+    for arm, pulls, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
+        if not low * pulls <= total <= high * pulls:
+            raise ProtocolError(
+                f"tally: arm {arms[arm]!r} has pulls {pulls} and reward sum {total}; that can't come "
+                f"from rewards between {limits[0]} and {limits[1]}."
+            )
+    if terms.squares:
+        _check_squares(tally, terms, arms)
+
+
+def _check_squares(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
+    """Squares of n numbers with a given sum are at least the sum's square over n, up to rounding."""
+    for arm, pulls, total, squares in zip(tally.arms, tally.counts, tally.sums, tally.squares, strict=True):
+        least = (total - pulls * terms.centre) ** 2 / pulls
+        if not squares >= least * (1 - ROUNDING):
+            raise ProtocolError(
+                f"tally: arm {arms[arm]!r} has pulls {pulls}, reward sum {total} and squares {squares}; "
+                f"with that sum the squares around {terms.centre} are at least {least}."
+            )
 
 
 def _fields(what: str, value: object, expected: set[str]) -> Mapping[str, Any]:
@@ -252,12 +301,3 @@ def _finite(value: object) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # a whole number past the largest float
         return False
-
-
-def _show(value: object) -> str:
-    """A value as it came, on one line and not too long for a sentence."""
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # Python does not print a number of more than 4300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= 60 else text[:57] + "..."

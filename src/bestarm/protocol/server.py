@@ -1,31 +1,51 @@
-"""The server's state machine: an append-only log of uploads, their total, and the verdict."""
+"""The server's state machine: a fold over the entries of an append-only log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
-from bestarm.methods.method import Kind, Method
+from bestarm.methods import method as build_method
+from bestarm.methods.method import Method
+from bestarm.methods.recipe import Kind
+from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Reopen, Upload
 from bestarm.protocol.messages import (
     MOST_PULLS,
     Conflict,
     Download,
     Gap,
+    Over,
     ProtocolError,
     Stop,
-    Upload,
     check_sender,
     check_tally,
 )
+from bestarm.protocol.terms import Terms
+from bestarm.verdict import Reason, Verdict
+
+
+@dataclass(slots=True)
+class Logged:
+    """An entry, how many uploads the log has up to it, and the plan that answered it, if it is known."""
+
+    entry: Entry
+    uploads: int
+    plan: Plan | None = None
 
 
 class Server:
-    """Adds up uploads in the order in which they arrive and says when the best arm is known.
+    """Takes entries in the order in which they arrive and says when the best arm is known.
 
-    An upload is known by its agent and sequence: received again it changes nothing and gets the same answer.
+    An entry is known by its id: received again it changes nothing and gets the same answer. An upload is folded
+    into the state. An entry that changes the past (a correction, an arm that comes or goes) has the state made
+    anew from the log with the entry applied, by the same fold. Once the best arm is known the verdict stays,
+    whatever comes later; `now` is what the data say then.
 
     `start` is a tally that everybody knows from the beginning (a simulation's first pull of each arm).
 
@@ -45,78 +65,283 @@ class Server:
             raise UserError(
                 f"{method.name} works in rounds in which all agents wait; it can only be simulated."
             )
-        self.method = method
-        self.start = Tally.empty(len(method.problem.arms)) if start is None else start
-        self.total = self.start
-        self.log: list[Upload] = []
-        self.verdict = method.verdict(self.start)
-        self.positions: dict[tuple[str, int], int] = {}  # of an agent's sequence in the log, from 1
+        self.original = method  # for the problem as the study began
+        self.method = method  # for the arms that there are now
+        self.terms = Terms.of(method)
+        self.arms: tuple[str, ...] = method.problem.arms  # all that there ever were
+        self.withdrawn: frozenset[str] = frozenset()
+        self.start = Tally.empty(len(self.arms)) if start is None else start
+        self.entries: list[Logged] = []
+        self.log: list[Upload] = []  # the uploads among the entries
+        self.corrected: dict[tuple[str, int], Tally] = {}  # what an upload should have said
+        self.sites: dict[str, Join] = {}  # every agent, by its last join
         self.sequences: dict[str, int] = {}  # of each agent's last upload
-        self.stopped_at: int | None = None  # the position of the upload that settled it
+        self.stopped_at: int | None = None  # how many uploads there were when it was settled
+        self.closed: Reason | None = None
+        self._numbers: dict[str, int] = {}  # of the agents, in the order in which they came
+        self._places: dict[str, int] = {}  # of an entry's id among the entries
+        self._last: dict[str, int] = {}  # of each agent's last entry, the same
+        self._begin()
+        self.verdict = method.judge(self.state)
 
     @classmethod
-    def replay(cls, method: Method, uploads: Iterable[Upload], start: Tally | None = None) -> Server:
-        """The server that a log leads to, bit for bit."""
+    def replay(cls, method: Method, entries: Iterable[Entry], start: Tally | None = None) -> Server:
+        """The server that a log leads to, bit for bit. Plans are not made again."""
         server = cls(method, start)
-        for upload in uploads:
-            server.receive(upload)
+        for entry in entries:
+            server.append(entry)
         return server
+
+    # What it knows
 
     @property
     def stopped(self) -> bool:
         """Whether the best arm is known."""
         return self.stopped_at is not None
 
+    @property
+    def now(self) -> Verdict:
+        """What the data say as they stand, even if the verdict was given before the last of them."""
+        return self.method.judge(self.state)
+
+    @property
+    def total(self) -> Tally:
+        """All uploads together, as they were corrected, and the start."""
+        return Tally.of(self._pulls.tolist(), self._sums.tolist())
+
+    @property
+    def samples(self) -> int:
+        """All pulls of the total."""
+        return int(self._pulls.sum())
+
     def download(self) -> Download | Stop:
-        """What an agent that joins now is told."""
-        fingerprint = self.method.problem.fingerprint
+        """What an agent without a plan is told that makes its own."""
+        fingerprint = self.terms.fingerprint
         return Stop(fingerprint, self.verdict) if self.stopped else Download(fingerprint, self.total)
 
-    def receive(self, upload: Upload) -> Download | Stop:
-        """Count an upload and answer it; an upload that can't be right is refused and nothing changes.
+    # What it is told
+
+    def receive(self, entry: Entry) -> Download | Stop:
+        """Take an entry and answer it; one that can't be right is refused and nothing changes.
 
         After the stop an upload is still recorded, and the verdict stays what it was.
         """
-        check_sender(upload, self.method.problem)
-        check_tally(upload.tally, self.method.problem)
-        position = self.positions.get((upload.agent, upload.sequence))
-        if position is not None:
-            return self._answer_again(upload, position)
+        place = self._places.get(entry.id)
+        if place is None:
+            self.append(entry)
+            place = len(self.entries) - 1
+        elif self.entries[place].entry != entry:
+            raise _conflict(entry)
+        return self.answer(place)
+
+    def append(self, entry: Entry, plan: Plan | None = None) -> None:
+        """Add an entry that is not in the log yet, with the plan that answered it, if it is known."""
+        self._check(entry)
+        # Everything that can fail comes first, so that a refused entry leaves no trace.
+        match entry:
+            case Upload():
+                state = self._folded(entry)
+                self._count(entry.tally)
+                self.state = state
+                self.log.append(entry)
+                self.sequences[entry.agent] = entry.sequence
+            case Join():
+                self.sites[entry.agent] = entry
+            case Correction():
+                self._again(corrected=self.corrected | {(entry.agent, entry.sequence): entry.tally})
+            case ArmAdded():
+                self._again(added=(entry.arm, entry.features))
+            case ArmWithdrawn():
+                self._again(withdrawn=self.withdrawn | {entry.arm})
+            case Close():
+                self.closed = entry.cause
+            case Reopen():
+                self.closed = None
+        agent = entry.agent if isinstance(entry, Join | Upload) else None
+        if agent is not None:
+            self.sites.setdefault(agent, Join(agent))
+            self._numbers.setdefault(agent, len(self._numbers))
+            self._last[agent] = len(self.entries)
+        self._places[entry.id] = len(self.entries)
+        self.entries.append(Logged(entry, len(self.log), plan))
+        if not self.stopped and not isinstance(entry, Join | Close | Reopen):
+            self.verdict = self.method.judge(self.state)
+            if self.verdict.stopped:
+                self.stopped_at = len(self.log)
+
+    def knows(self, entry: Entry) -> bool:
+        """Whether the log has an entry with this id."""
+        return entry.id in self._places
+
+    def answer(self, place: int) -> Download | Stop:
+        """What the entry at this place was answered; a plan is made once, and kept with its entry."""
+        logged, recent = self.entries[place], place == len(self.entries) - 1
+        uploads = logged.uploads
+        if self.stopped_at is not None and (uploads >= self.stopped_at or recent):
+            return Stop(self.terms.fingerprint, self.verdict)
+        if logged.plan is None and isinstance(logged.entry, Join | Upload):
+            state = self.state if recent else self._state_after(uploads)
+            logged.plan = self._plan(logged.entry.agent, state)
+        total = None
+        if self.original.recipe.sends_total:
+            total = self.total if recent else self._total_after(uploads)
+        arms = () if self.arms == self.original.problem.arms else self.arms
+        return Download(self.terms.fingerprint, total, logged.plan, arms)
+
+    def last_answer(self, agent: str) -> Download | Stop:
+        """What an agent that comes back is told: the answer to the last entry that it sent."""
+        if self.stopped:
+            return Stop(self.terms.fingerprint, self.verdict)
+        return self.answer(self._last[agent])
+
+    # The checks
+
+    def _check(self, entry: Entry) -> None:
+        if self.closed is not None and not isinstance(entry, Reopen):
+            raise Over(f"the study is over ({self.closed.value}); nothing more can be added to it.")
+        match entry:
+            case Upload():
+                self._check_upload(entry)
+            case Correction():
+                if self.sequences.get(entry.agent, 0) < entry.sequence or entry.sequence < 1:
+                    raise ProtocolError(
+                        f"correction: agent {entry.agent!r} has no upload {entry.sequence} to correct."
+                    )
+                check_tally(entry.tally, self.terms, self.arms)
+            case ArmAdded():
+                self._check_arm_added(entry)
+            case ArmWithdrawn():
+                if entry.arm not in self.method.problem.arms:
+                    raise ProtocolError(f"arm: {entry.arm!r} is not an arm of the study.")
+                if len(self.method.problem.arms) <= 2:
+                    raise ProtocolError("arm: a study needs at least two arms; close it instead.")
+            case Join():
+                unknown = set(entry.cannot) - set(self.arms)
+                if unknown:
+                    raise ProtocolError(f"join: {min(unknown)!r} is not an arm of the study.")
+                if not set(self.method.problem.arms) - set(entry.cannot):
+                    raise ProtocolError("join: a site must be able to do at least one arm.")
+
+    def _check_upload(self, upload: Upload) -> None:
+        check_sender(upload, self.terms)
+        check_tally(upload.tally, self.terms, self.arms)
         expected = self.sequences.get(upload.agent, 0) + 1
         if upload.sequence != expected:
             raise Gap(
                 f"upload: agent {upload.agent!r} sent sequence {upload.sequence}; the next one is {expected}, "
                 "so an earlier upload is missing and must be sent first."
             )
-        # Everything that can fail comes first, so that a refused upload leaves no trace.
-        total = self._add(upload.tally)
-        verdict = self.verdict if self.stopped else self.method.verdict(total)
-        self.log.append(upload)
-        self.positions[upload.agent, upload.sequence] = len(self.log)
-        self.sequences[upload.agent] = upload.sequence
-        self.total = total
-        if not self.stopped:
-            self.verdict = verdict
-            if verdict.stopped:
-                self.stopped_at = len(self.log)
-        return self.download()
-
-    def _add(self, tally: Tally) -> Tally:
-        total = self.total + tally
-        if not np.isfinite(total.reward_sums).all() or not total.pulls.sum(dtype=np.float64) < MOST_PULLS:
+        pulls = self._pulls.sum(dtype=np.float64) + upload.tally.samples
+        sums = self._sums[np.frombuffer(upload.tally.arms, np.int64)] + np.array(upload.tally.sums)
+        if not np.isfinite(sums).all() or not pulls < MOST_PULLS:
             raise ProtocolError("tally: with it the total would be too large for a number to hold.")
+
+    def _check_arm_added(self, entry: ArmAdded) -> None:
+        if not self.method.test.arms_may_come:
+            raise ProtocolError(
+                f"arm: the test {self.method.test.name} counts its arms at the beginning, and its promise "
+                "would not hold with another one; start a new study."
+            )
+        if entry.arm in self.arms:
+            raise ProtocolError(f"arm: the study has, or had, an arm {entry.arm!r} already.")
+
+    # The fold
+
+    def _begin(self) -> None:
+        """The state before the first upload, for the arms that there are now."""
+        names = self.method.problem.arms
+        self._active = {self.arms.index(name): k for k, name in enumerate(names)}
+        self._pulls, self._sums = np.zeros(len(self.arms), np.int64), np.zeros(len(self.arms))
+        self._count(self.start)
+        self.state = self.method.begin(self._seen(self.start))
+
+    def _seen(self, tally: Tally) -> Tally:
+        """A tally with the arms that there are now, and no others."""
+        if len(self._active) == len(self.arms) == tally.size:
+            return tally
+        rows = {self._active[arm]: row for arm, row in tally.rows.items() if arm in self._active}
+        return Tally.from_rows(rows, len(self._active))
+
+    def _folded(self, upload: Upload) -> Any:
+        """The state with one more upload; the present one stays as it is."""
+        seen = self._seen(self.corrected.get((upload.agent, upload.sequence), upload.tally))
+        if not seen.arms:
+            return self.state
+        site = self._numbers.get(upload.agent, len(self._numbers))
+        return self.method.fold(copied(self.state), seen, site)
+
+    def _count(self, tally: Tally) -> None:
+        for arm, count, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
+            self._pulls[arm] += count
+            self._sums[arm] += total
+
+    def _again(
+        self,
+        corrected: dict[tuple[str, int], Tally] | None = None,
+        withdrawn: frozenset[str] | None = None,
+        added: tuple[str, tuple[float, ...] | None] | None = None,
+    ) -> None:
+        """Read the log again with something changed."""
+        if corrected is not None:
+            self.corrected = corrected
+        if withdrawn is not None:
+            self.withdrawn = withdrawn
+            problem = self.method.problem.without(withdrawn)
+            self.method = self._built(problem)
+        if added is not None:
+            self.method = self._built(self.method.problem.with_arm(*added))
+            self.arms = (*self.arms, added[0])
+        self._refold(self.log)
+
+    def _built(self, problem: Any) -> Method:
+        method = self.original
+        counted = len(problem.arms) + len(self.withdrawn)
+        return build_method(method.name, problem, method.agents, counted=counted, **method.parameters)
+
+    def _refold(self, uploads: list[Upload]) -> None:
+        self._begin()
+        for upload in uploads:
+            self.state = self._folded(upload)
+            self._count(self.corrected.get((upload.agent, upload.sequence), upload.tally))
+
+    def _state_after(self, uploads: int) -> Any:
+        """The state after the first so many uploads, for the answer to an old entry that has no plan."""
+        state = self.method.begin(self._seen(self.start))
+        kept, self.state = self.state, state
+        try:
+            for upload in self.log[:uploads]:
+                self.state = self._folded(upload)
+            return self.state
+        finally:
+            self.state = kept
+
+    def _total_after(self, uploads: int) -> Tally:
+        total = self.start
+        for earlier in self.log[:uploads]:
+            total = total + earlier.tally
         return total
 
-    def _answer_again(self, upload: Upload, position: int) -> Download | Stop:
-        """What the upload at this position was answered, from the log: a sum, not a replay of every verdict."""
-        if self.log[position - 1].tally != upload.tally:
-            raise Conflict(
-                f"upload: agent {upload.agent!r} sent sequence {upload.sequence} before with another tally; "
-                "two processes may be using one agent's name."
-            )
-        if position == len(self.log) or (self.stopped_at is not None and position >= self.stopped_at):
-            return self.download()
-        total = self.start
-        for earlier in self.log[:position]:
-            total = total + earlier.tally
-        return Download(self.method.problem.fingerprint, total)
+    def _plan(self, agent: str, state: Any) -> Plan:
+        """The next plan of a site, in the numbers of all arms that there ever were."""
+        site = self.sites[agent]
+        names = self.method.problem.arms
+        cannot = {names.index(name) for name in site.cannot if name in names}
+        plan = self.method.make(state, site.plate, cannot)
+        places = {local: arm for arm, local in self._active.items()}
+        return Plan(tuple(places[arm] for arm in plan.arms), plan.counts)
+
+
+def copied(state: Any) -> Any:
+    """A state with arrays of its own."""
+    if isinstance(state, np.ndarray):
+        return state.copy()
+    return type(state)(*map(copied, state)) if isinstance(state, tuple) else state
+
+
+def _conflict(entry: Entry) -> Conflict:
+    if isinstance(entry, Upload):
+        return Conflict(
+            f"upload: agent {entry.agent!r} sent sequence {entry.sequence} before with another tally; "
+            "two processes may be using one agent's name."
+        )
+    return Conflict(f"{entry.word}: the log has another entry with the id {entry.id!r}.")

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bestarm.core import confidence
+from bestarm.core.arrays import Counts, Floats
 from bestarm.core.setting import Setting
-from bestarm.core.tally import Counts, Floats, Tally
+from bestarm.core.tally import Tally
 from bestarm.methods import Method
 
 

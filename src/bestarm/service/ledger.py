@@ -13,8 +13,9 @@ from bestarm.core.tally import Tally
 from bestarm.errors import Refused
 from bestarm.methods import Method, Verdict
 from bestarm.problem import Problem
-from bestarm.protocol import Download, Server, Stop, Upload
-from bestarm.protocol.messages import MOST_PULLS, Conflict, Gap
+from bestarm.protocol.entries import Upload
+from bestarm.protocol.messages import MOST_PULLS, Conflict, Download, Gap, Stop
+from bestarm.protocol.server import Server
 
 COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 

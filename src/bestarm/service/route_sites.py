@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bestarm.errors import Refused
-from bestarm.protocol import Upload
+from bestarm.protocol.entries import Upload
 from bestarm.service import shapes
 from bestarm.service.bodies import answer, check_fields, read_object
 from bestarm.service.describe import StudyName, answers

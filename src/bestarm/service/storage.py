@@ -20,7 +20,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceE
 
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import Method
-from bestarm.protocol import Upload
+from bestarm.protocol.entries import Upload
 from bestarm.service import clock, studies
 from bestarm.service.counters import Counters
 from bestarm.service.database import Pen, open_engine

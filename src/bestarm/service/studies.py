@@ -17,7 +17,7 @@ from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning, ServiceError, UserError
 from bestarm.methods import Kind, Method, Parameter, Verdict, method
 from bestarm.problem import Problem
-from bestarm.protocol import Upload
+from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import tally_from_json, verdict_to_json
 from bestarm.service.ledger import Ledger, OutOfRange, Study
 from bestarm.service.names import check_name

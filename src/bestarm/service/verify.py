@@ -8,8 +8,9 @@ from typing import Any
 from bestarm.errors import ServiceError, UserError
 from bestarm.methods import METHODS, Verdict, method
 from bestarm.problem import Problem
-from bestarm.protocol import Server, Upload
+from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import verdict_to_json
+from bestarm.protocol.server import Server
 
 NEEDED = ("problem", "method", "parameters", "agents", "uploads", "verdict")
 

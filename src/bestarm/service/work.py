@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 
 from bestarm.errors import Refused, ServiceError
-from bestarm.protocol import Upload
+from bestarm.protocol.entries import Upload
 from bestarm.service import studies
 from bestarm.service.ledger import Ledger, OutOfRange, Snapshot, Study, Taken
 from bestarm.service.tables import sites, uploads

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 import bestarm
+from bestarm.core.rules import Value as Parameter
 from bestarm.methods import method as build_method
-from bestarm.methods.method import Method, Parameter
+from bestarm.methods.method import Method
 from bestarm.problem import Problem
 from bestarm.simulation.api import prepare
 from bestarm.simulation.engine import Engine

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from bestarm.core.tally import Counts, Floats
+from bestarm.core.arrays import Counts, Floats
 from bestarm.errors import UserError
-from bestarm.methods.method import Kind, Method
+from bestarm.methods.method import Method
+from bestarm.methods.recipe import Kind
 from bestarm.simulation import events, pulls
 from bestarm.simulation.environment import Environment
 from bestarm.simulation.interrupts import held_interrupts
@@ -96,7 +97,7 @@ class Engine:
         def observe(server: Any) -> None:
             if len(rows) < trace.shape[0]:
                 verdict = server.verdict
-                rows.append((server.total.samples, np.nan, verdict.breaking_index, verdict.evidence))
+                rows.append((server.samples, np.nan, verdict.breaking_index, verdict.evidence))
 
         outcome = run_rounds(self.method, self.environment, self.schedule, random, self.max_samples, observe)
         trace[: len(rows)] = np.array(rows).reshape(-1, 4)
@@ -126,4 +127,4 @@ class Engine:
         if method.kind is Kind.SYNCHRONOUS:
             return method.period, method.period_of_all, method.setting, self.environment
         clocks = events.Clocks(np.array(self.schedule.rates, dtype=np.float64), *self.schedule.windows())
-        return method.plan_width, method.setting, self.environment, clocks
+        return method.plan_width, method.test.squares, method.setting, self.environment, clocks

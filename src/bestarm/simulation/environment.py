@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.core.tally import Counts, Floats
+from bestarm.core.arrays import Counts, Floats
+from bestarm.core.batch import NOBODY, Batch
 from bestarm.errors import ProblemWarning, UserError
 from bestarm.problem import Problem
 
@@ -26,6 +27,7 @@ class Environment(NamedTuple):
     sigma: float
     low: float
     high: float
+    centre: float  # squares are taken around it
     values: Floats  # a table's measured values, arm after arm
     starts: Counts  # where each arm's values start in it, and the end
 
@@ -61,50 +63,82 @@ def environment(
             raise UserError("rewards=bounded needs a problem with a reward_range.")
         if (means < low).any() or (means > high).any():
             raise UserError(f"rewards=bounded needs means between {low} and {high}.")
-    return Environment(REWARDS.index(kind), means, problem.sigma, low, high, values, starts)
+    return Environment(REWARDS.index(kind), means, problem.sigma, low, high, problem.centre, values, starts)
 
 
-def first_pulls(environment: Environment, arms: int, random: np.random.Generator) -> tuple[Counts, Floats]:
-    """Pulls and reward sums after one pull of every arm."""
-    sums = np.empty(arms)
-    for arm in range(arms):
-        sums[arm] = draw_sum(environment, arm, 1, random)
-    return np.ones(arms, np.int64), sums
+def first_pulls(environment: Environment, arms: int, squares: bool, random: np.random.Generator) -> Batch:
+    """One pull of each arm, known to everybody: the paper's initialisation."""
+    batch = Batch(NOBODY, np.arange(arms), np.ones(arms, np.int64), np.empty(arms), np.zeros(arms * squares))
+    fill(batch, environment, random)
+    return batch
+
+
+def fill(batch: Batch, environment: Environment, random: np.random.Generator) -> None:
+    """Draw what a batch gave, arm after arm; squares only where there is room for them."""
+    squares = batch.squares.shape[0] > 0
+    for place in range(batch.arms.shape[0]):
+        total, square = draw(environment, batch.arms[place], batch.pulls[place], squares, random)
+        batch.sums[place] = total
+        if squares:
+            batch.squares[place] = square
 
 
 def draw_sum(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
-    """The sum of the rewards of some pulls of an arm, with the exact distribution of drawing them one by one.
+    """The sum of the rewards of some pulls of an arm."""
+    return draw(environment, arm, pulls, False, random)[0]
 
-    Gaussian: Normal(nμ, nσ²). Bernoulli: Binomial(n, μ). Table: multinomial counts of its values.
-    Bounded rewards have no shortcut and are drawn one by one.
+
+def draw(
+    environment: Environment, arm: int, pulls: int, squares: bool, random: np.random.Generator
+) -> tuple[float, float]:
+    """Sum and squares of the rewards of some pulls of an arm, distributed as if each had been drawn by itself.
+
+    Gaussian: the sum is Normal(nμ, nσ²), and the squares around the mean are σ²χ² with n − 1 degrees of
+    freedom, independent of it (Cochran's theorem); they are drawn only where they are asked for. Bernoulli:
+    Binomial(n, μ). Table: multinomial counts of its values. Bounded rewards have no shortcut and are drawn
+    one by one.
     """
     mean: float = environment.means[arm]
+    centre = environment.centre
     if environment.kind == GAUSSIAN:
-        return float(pulls * mean + np.sqrt(pulls) * environment.sigma * random.standard_normal())
+        gaussian = float(pulls * mean + np.sqrt(pulls) * environment.sigma * random.standard_normal())
+        around = 0.0
+        if squares:
+            around = (gaussian - pulls * centre) ** 2 / pulls
+            if pulls > 1:
+                around += environment.sigma**2 * random.chisquare(pulls - 1)
+        return gaussian, around
     if environment.kind == BERNOULLI:
-        return float(random.binomial(pulls, mean))
+        ones = float(random.binomial(pulls, mean))
+        return ones, ones * (1.0 - centre) ** 2 + (pulls - ones) * centre**2
     total: float = 0.0
+    square: float = 0.0
     if environment.kind == BOUNDED:
         width = environment.high - environment.low
         share = (mean - environment.low) / width
         if share <= 0.0 or share >= 1.0:
-            return pulls * mean
+            return pulls * mean, pulls * (mean - centre) ** 2
         for _ in range(pulls):
-            total += random.beta(CONCENTRATION * share, CONCENTRATION * (1.0 - share))
-        return pulls * environment.low + width * total
+            part = random.beta(CONCENTRATION * share, CONCENTRATION * (1.0 - share))
+            total += part
+            square += (environment.low + width * part - centre) ** 2
+        return pulls * environment.low + width * total, square
     first, last = environment.starts[arm], environment.starts[arm + 1]
     if pulls <= last - first:
         for _ in range(pulls):
-            total += environment.values[first + int(random.random() * (last - first))]
-        return total
+            value = environment.values[first + int(random.random() * (last - first))]
+            total += value
+            square += (value - centre) ** 2
+        return total, square
     left = pulls
     for place in range(first, last):
         if left == 0:
             break
         count = left if place == last - 1 else random.binomial(left, 1.0 / (last - place))
         total += count * environment.values[place]
+        square += count * (environment.values[place] - centre) ** 2
         left -= count
-    return total
+    return total, square
 
 
 def _from_table(problem: Problem, table: Mapping[str, Sequence[float]] | None) -> tuple[Floats, Counts, Floats]:

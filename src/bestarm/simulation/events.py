@@ -16,20 +16,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.core import confidence, estimate, sampling, trigger
-from bestarm.core.plan import Choose, Confidence, Estimate, Foresee, Make, Renew, Trigger, one_arm
+from bestarm.core.arrays import Counts, Floats
+from bestarm.core.batch import Batch
+from bestarm.core.breaking import settled
+from bestarm.core.estimate import begin_separate, fold_separate, foresee_nothing
+from bestarm.core.making import one_arm
+from bestarm.core.rules import Begin, Choose, Fire, Fold, Foresee, Make, Read
+from bestarm.core.selection.balance import balance
 from bestarm.core.setting import Setting
-from bestarm.core.tally import Counts, Floats
-from bestarm.simulation.environment import Environment, draw_sum, first_pulls
-from bestarm.simulation.outcome import Outcome, note
+from bestarm.core.stopping.famabpe import famabpe
+from bestarm.core.trigger.count import count as count_trigger
+from bestarm.simulation.environment import Environment, fill, first_pulls
+from bestarm.simulation.outcome import Outcome, messages, note
 
 # The rules that `run` uses; `rebind` puts a method's own in their place.
-_estimate: Estimate = estimate.separate
-_foresee: Foresee = estimate.foresee_nothing
-_renew: Renew = estimate.renew_means
-_confidence: Confidence = confidence.famabpe
-_choose: Choose = sampling.balance
-_trigger: Trigger = trigger.count
+_begin: Begin = begin_separate
+_fold: Fold = fold_separate
+_read: Read = famabpe
+_foresee: Foresee = foresee_nothing
+_choose: Choose = balance
+_trigger: Fire = count_trigger
 _make: Make = one_arm
 
 
@@ -44,6 +50,7 @@ class Clocks(NamedTuple):
 
 def run(
     width: int,
+    squares: bool,
     setting: Setting,
     environment: Environment,
     clocks: Clocks,
@@ -59,13 +66,13 @@ def run(
     tally.
     """
     agents = clocks.rates.shape[0]
-    pulls, sums = first_pulls(environment, setting.arms, random)
-    view = _estimate(pulls, sums, setting)
-    reading = _confidence(pulls, view, setting)
+    state = _fold(_begin(setting), first_pulls(environment, setting.arms, squares, random), setting)
+    reading = _read(state, setting)
     unknown = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
     planned_arms = np.empty((agents, width), np.int64)
     planned_counts = np.empty((agents, width), np.int64)
-    made = _make(pulls, view, reading, setting, _foresee, _choose, _trigger, planned_arms[0], planned_counts[0])
+    drawn, drawn_squares = np.empty(width), np.empty(width * squares)
+    made = _make(state, reading, setting, _foresee, _choose, _trigger, planned_arms[0], planned_counts[0])
     if made == 0:
         return unknown, reading.leader, reading.challenger, 0
     entries = np.full(agents, made, np.int64)
@@ -87,23 +94,22 @@ def run(
     now, uploader = np.inf, -1
     while times[0] < np.inf:
         now, uploader = times[0], queue[0]
-        arms, counts = planned_arms[uploader], planned_counts[uploader]
-        for place in range(entries[uploader]):
-            arm, count = arms[place], counts[place]
-            sums[arm] += draw_sum(environment, arm, count, random)
-            pulls[arm] += count
-            samples += count
-            if last[uploader] >= 0 and last[uploader] != arm:
+        arms, counts, made = planned_arms[uploader], planned_counts[uploader], entries[uploader]
+        batch = Batch(uploader, arms[:made], counts[:made], drawn[:made], drawn_squares[:made])
+        fill(batch, environment, random)
+        for place in range(made):
+            samples += counts[place]
+            if last[uploader] >= 0 and last[uploader] != arms[place]:
                 switches += 1
-            last[uploader] = arm
+            last[uploader] = arms[place]
         uploads += 1
-        view = _renew(view, arms[: entries[uploader]], pulls, sums, setting)
-        reading = _confidence(pulls, view, setting)
+        state = _fold(state, batch, setting)
+        reading = _read(state, setting)
         traced = note(trace, traced, samples, now, reading)
-        stopped = reading.breaking_index <= setting.epsilon
+        stopped = settled(reading)
         if stopped or samples >= max_samples or cancelled[0]:
             break
-        made = _make(pulls, view, reading, setting, _foresee, _choose, _trigger, arms, counts)
+        made = _make(state, reading, setting, _foresee, _choose, _trigger, arms, counts)
         if made == 0:
             return unknown, reading.leader, reading.challenger, 0
         entries[uploader] = made
@@ -132,7 +138,7 @@ def run(
                 switches += 1
             last[m] = arm
             left -= planned_counts[m, place]
-    communications = max(2 * uploads - 1, 0)
+    communications = messages(uploads, max(uploads - 1, 0))
     outcome = Outcome(
         reading.leader,
         stopped,

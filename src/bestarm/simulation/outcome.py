@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bestarm.core.arrays import Floats
 from bestarm.core.breaking import Reading
-from bestarm.core.tally import Floats
 
 
 class Outcome(NamedTuple):
@@ -27,6 +27,15 @@ class Outcome(NamedTuple):
     unsent: int
     breaking_index: float
     uploads: int
+
+
+def messages(uploads: int, answered: int) -> int:
+    """Communications: every upload, and every download that answered one. The upload that ends it has none.
+
+    >>> messages(12, 11)
+    23
+    """
+    return uploads + answered
 
 
 def is_wrong(means: Floats, epsilon: float) -> NDArray[np.bool_]:

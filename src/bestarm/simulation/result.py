@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from bestarm.core.tally import Counts, Floats
+from bestarm.core.arrays import Counts, Floats
+from bestarm.core.rules import Value as Parameter
 from bestarm.errors import UserError
-from bestarm.methods.method import Parameter
 from bestarm.notebook import picture, table
 from bestarm.problem import Problem
 from bestarm.simulation.outcome import Outcome, is_wrong

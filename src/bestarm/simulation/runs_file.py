@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from bestarm.core.tally import Floats
+from bestarm.core.arrays import Floats
 from bestarm.errors import UserError
 from bestarm.simulation.cell import Cell
 from bestarm.simulation.outcome import Outcome

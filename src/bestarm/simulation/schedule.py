@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bestarm.core.tally import Counts, Floats
+from bestarm.core.arrays import Counts, Floats
 from bestarm.errors import UserError
 
 BLOCK = 4096

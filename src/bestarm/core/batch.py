@@ -1,0 +1,23 @@
+"""What one upload adds, in the form that a test folds into its state."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bestarm.core.arrays import Counts, Floats
+
+NOBODY = -1  # the site of what everybody knows from the beginning
+
+
+class Batch(NamedTuple):
+    """One site's pulls between two messages: each arm once, with its pulls and the sum of what they gave.
+
+    `squares` are sums of (reward − centre)², and empty unless the test asks for them. `site` is the number of
+    the site in the order in which the sites joined.
+    """
+
+    site: int
+    arms: Counts
+    pulls: Counts
+    sums: Floats
+    squares: Floats

@@ -1,0 +1,45 @@
+"""Coordinates of the arms' features in which a linear model computes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bestarm.core.arrays import Floats
+
+
+def none_at_all(features: Floats) -> Floats:
+    """Separate arms: no coordinates, whatever the features are."""
+    return np.zeros((features.shape[0], 0))
+
+
+def row_coordinates(features: Floats) -> Floats:
+    """The features in as many coordinates as they have dimensions between them, with the same inner products.
+
+    Features that do not span their space leave V = λ in the other directions, and with a small λ its inverse
+    has no correct digit left. In these coordinates nothing is lost: x'V⁻¹y and det V / λ^d are the same.
+
+    >>> row_coordinates(np.array([[3.0, 4.0], [0.3, 0.4]])).round(9).tolist()
+    [[-5.0], [-0.5]]
+    """
+    coordinates, singular = _decomposed(features)
+    if singular.size == features.shape[1]:
+        return np.array(features, dtype=np.float64, order="C")
+    return np.ascontiguousarray(coordinates * singular)
+
+
+def span_coordinates(features: Floats) -> Floats:
+    """Orthonormal coordinates Z of the features' span, one row an arm: `Z'Z = I`, as many columns as the rank.
+
+    >>> span_coordinates(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]])).shape
+    (3, 1)
+    """
+    return _decomposed(features)[0]
+
+
+def _decomposed(features: Floats) -> tuple[Floats, Floats]:
+    """The orthonormal coordinates, and the singular values that belong to their columns."""
+    left, singular, _ = np.linalg.svd(features, full_matrices=False)
+    rank = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
+    # Arms with the same features have the same coordinates to the last bit, so that nothing tells them apart.
+    _, first, place = np.unique(features, axis=0, return_index=True, return_inverse=True)
+    return np.ascontiguousarray(left[first[place.reshape(-1)], :rank]), singular[:rank]

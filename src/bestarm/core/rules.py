@@ -1,0 +1,170 @@
+"""The records of rules: a rule's functions, its parameters, and every fact about it that others need.
+
+A method is put together from a test (when to stop), a selection (which arm) and a trigger (how many pulls until
+the next upload). Each rule has its record beside its code, and nobody keeps a list of names elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from bestarm.core.arrays import Counts, Floats
+from bestarm.core.batch import Batch
+from bestarm.core.breaking import Reading
+from bestarm.core.setting import Setting
+from bestarm.core.state import View
+
+Begin = Callable[[Setting], Any]
+Fold = Callable[[Any, Batch, Setting], Any]
+Read = Callable[[Any, Setting], Reading]
+Foresee = Callable[[View, int, float, Setting], View]
+Absorb = Callable[[Any, int, float, Setting], Any]
+Choose = Callable[[Counts, View, Reading, Setting], int]
+Fire = Callable[[View, Reading, int, Setting], int]
+Make = Callable[[Any, Reading, Setting, Foresee, Choose, Fire, Counts, Counts], int]
+Radii = Callable[[Any, Setting], Floats]
+
+MOST_AT_ONCE = 10**9  # pulls in a batch or an episode that somebody may ask for
+MOST_GAMMA = 1000
+
+Value = int | float | str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number or a word that a rule takes: what it means, what it may be, and what it is if nobody says.
+
+    `kind` is `positive` (a number above 0), `whole` (1, 2, …), `fraction` (a positive number that is kept as a
+    fraction of whole numbers) or `word` (one of `words`). A `default` of None means that each method has its
+    own.
+    """
+
+    name: str
+    help: str
+    kind: str = "positive"
+    default: Value | None = None
+    words: tuple[str, ...] = ()
+
+    def check(self, value: object) -> Value:
+        """The value if it may be one; a `ValueError` that says what it must be.
+
+        >>> Parameter("period", "pulls in an episode", "whole").check(0)
+        Traceback (most recent call last):
+        ValueError: period is 0; it must be a whole number of at least 1.
+        """
+        if self.kind == "word":
+            if not isinstance(value, str) or value not in self.words:
+                raise ValueError(f"{self.name} is {value!r}; it must be one of {', '.join(self.words)}.")
+            return value
+        if self.kind == "whole":
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{self.name} is {value!r}; it must be a whole number of at least 1.")
+            if value > MOST_AT_ONCE:
+                raise ValueError(f"{self.name} is {value!r}; it must be at most {MOST_AT_ONCE}.")
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise ValueError(f"{self.name} is {value!r}; it must be a number above 0.")
+        if self.kind == "fraction" and not Fraction(1, 10**12) <= as_fraction(value) <= MOST_GAMMA:
+            raise ValueError(f"{self.name} is {value!r}; it must lie between 1e-12 and {MOST_GAMMA}.")
+        return value
+
+
+def as_fraction(value: float) -> Fraction:
+    """A number as a fraction of small whole numbers, so that the count trigger is exact: 0.1 is 1/10."""
+    return Fraction(value).limit_denominator(max(10**6, math.ceil(10 / value)))
+
+
+class Model(NamedTuple):
+    """How the arms' means are estimated: `begin` with nothing, `fold` in a batch.
+
+    `foresee` is the view after pulls that are only planned, `absorb` the state after a single pull, and
+    `coordinates` what the model makes of the features. A `linear` model has use for features.
+    """
+
+    begin: Begin
+    fold: Fold
+    foresee: Foresee
+    absorb: Absorb
+    coordinates: Callable[[Floats], Floats]
+    linear: bool
+
+
+@dataclass(frozen=True)
+class Test:
+    """A stopping test: `begin(setting)`, `fold(state, batch, setting)`, `read(state, setting)`.
+
+    `radii` gives the half width of every arm's own interval; all of them hold together, at every time, with
+    probability at least 1 − δ. The flags say what its promise rests on.
+    """
+
+    name: str
+    help: str
+    model: Model
+    read: Read
+    radii: Radii
+    parameters: tuple[Parameter, ...] = ()
+    needs_sigma: bool = True
+    sites_alike: bool = True  # an arm's mean must be the same at every site and all the time
+    counts_agents: bool = False  # the number of agents is a part of its promise
+    short_features: bool = False  # its proof needs features and weights of length at most 1
+    every_arm: bool = True  # it says nothing before every arm was pulled
+    squares: bool = False  # it asks for sums of squares
+    arms_may_come: bool = False  # it pays for arms that join later
+    shows_index: bool = True  # its breaking index tells a person more than its evidence
+    growth: tuple[float, float] = (0.6, 1.6)  # evidence e of N samples: the end is near N e⁻ᵃ to N e⁻ᵇ
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which arm is pulled next; `make` says whether a plan has one arm or several.
+
+    `choose_linear` takes the place of `choose` where the test's model is linear.
+    """
+
+    name: str
+    help: str
+    choose: Choose
+    make: Make
+    choose_linear: Choose | None = None
+    several: bool = False  # a plan may have all arms
+    needs_features: bool = False
+    needs_linear: bool = False  # a test whose model is linear
+    needs_designs: bool = False  # the linear programme of every pair of leader and challenger
+    parameters: tuple[Parameter, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """How many pulls until the next upload."""
+
+    name: str
+    help: str
+    fire: Fire
+    needs_linear: bool = False
+    parameters: tuple[Parameter, ...] = ()
+
+
+class Rules(NamedTuple):
+    """The functions of a method, as loops use them."""
+
+    begin: Begin
+    fold: Fold
+    read: Read
+    foresee: Foresee
+    absorb: Absorb
+    choose: Choose
+    trigger: Fire
+    make: Make
+
+
+def rules_of(test: Test, selection: Selection, trigger: Trigger) -> Rules:
+    """The functions of a test, a selection and a trigger together."""
+    model = test.model
+    choose = selection.choose_linear if model.linear and selection.choose_linear else selection.choose
+    return Rules(
+        model.begin, model.fold, test.read, model.foresee, model.absorb, choose, trigger.fire, selection.make
+    )

@@ -1,0 +1,46 @@
+"""What a test keeps of all the batches that it has seen: named tuples of arrays, which compile."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from bestarm.core.arrays import Counts, Floats
+
+
+class View(NamedTuple):
+    """Estimates: `values` per arm, and for a linear model the inverse of its matrix.
+
+    `widths` is 1/√T_k for separate arms, and empty for a linear model. `log_det` is what the confidence rule of
+    the estimate needs of the determinant: log det(V)/det(λI) for ridge, log det(A + ρI)/det(ρI) for span, 0 for
+    separate arms.
+    """
+
+    samples: int
+    values: Floats
+    widths: Floats
+    inverse: Floats
+    log_det: float
+
+
+class Totals(NamedTuple):
+    """A state that is the total tally, and the estimates that follow from it.
+
+    Folding changes the arrays in place: whoever folds owns the state, and goes on with what is returned.
+    """
+
+    pulls: Counts
+    sums: Floats
+    estimate: View
+
+
+class State(Protocol):
+    """What every state has, whatever else its test keeps: the pulls of each arm, and the estimates.
+
+    Plans are made from these two.
+    """
+
+    @property
+    def pulls(self) -> Counts: ...
+
+    @property
+    def estimate(self) -> View: ...

@@ -1,0 +1,65 @@
+"""The span test of `sharp`, for features of lower rank than there are arms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bestarm.core.arrays import Floats
+from bestarm.core.breaking import Reading, read
+from bestarm.core.estimate import SPAN as SPAN_MODEL
+from bestarm.core.parameters import PSEUDO_COUNT
+from bestarm.core.rules import Test
+from bestarm.core.setting import Setting
+from bestarm.core.state import Totals, View
+from bestarm.core.stopping.linear import row_products
+
+
+def span(state: Totals, setting: Setting) -> Reading:
+    """The span test on the total."""
+    return span_reading(state.estimate, setting)
+
+
+def span_reading(view: View, setting: Setting) -> Reading:
+    """The span test of `sharp`, for features of lower rank than there are arms.
+
+    In orthonormal coordinates Z of the span, `A = Z' diag(T) Z`, `q(y) = y'A⁻¹y + ρ ‖A⁻¹y‖²`,
+    `α(i,k) = σ √( 2 q(z_i − z_k) ( log(1/δ) + ½ log det(I + A/ρ) ) )`.
+
+    *Proof.* Method of mixtures with prior precision ρ/σ² on the span (Abbasi-Yadkori et al. 2011, Theorem 1,
+    with V = A + ρI): with probability 1 − δ, at all times, ‖Z'η‖²_{(A+ρI)⁻¹} ≤ 2σ² · threshold; and
+    |y'(θ̂ − θ)| = |y'A⁻¹Z'η| ≤ ‖(A+ρI)^½ A⁻¹y‖ ‖Z'η‖_{(A+ρI)⁻¹}, whose first factor is √q(y). One event covers
+    all pairs; no bound on ‖θ‖ is needed.
+    """
+    leader = int(np.argmax(view.values))
+    widths = span_widths(setting.features - setting.features[leader], view, setting)
+    return read(view.values, leader, widths, 0.0, span_scale(view, setting), setting.epsilon)
+
+
+def span_widths(directions: Floats, view: View, setting: Setting) -> Floats:
+    """√q(y) of every direction y."""
+    mapped = directions @ view.inverse
+    spread = row_products(mapped, directions) + setting.pseudo_count * row_products(mapped, mapped)
+    return np.sqrt(spread)
+
+
+def span_scale(view: View, setting: Setting) -> float:
+    """`σ √(2 · threshold)`."""
+    threshold = np.log(1.0 / setting.delta) + 0.5 * view.log_det
+    return float(setting.sigma * np.sqrt(2.0 * threshold))
+
+
+def radii(state: Totals, setting: Setting) -> Floats:
+    """The radius of every arm's own mean: the event of the proof covers every direction at once."""
+    return span_scale(state.estimate, setting) * span_widths(setting.features, state.estimate, setting)
+
+
+SPAN = Test(
+    "span",
+    "a mixture over the features' span, for features of lower rank than there are arms",
+    SPAN_MODEL,
+    span,
+    radii,
+    (PSEUDO_COUNT,),
+    shows_index=False,
+    growth=(0.3, 1.15),
+)

@@ -1,0 +1,76 @@
+"""What a site must know of its study: the arms' names and which rewards can be true. No mathematics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bestarm.reward import Limits, check_reward
+
+if TYPE_CHECKING:
+    from bestarm.methods.method import Method
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The part of a problem and of its method that a site works with.
+
+    `squares` says whether the test asks for sums of (reward − centre)²; `features` are for worksheets only.
+
+    >>> terms = Terms("ligands", ("A", "B"), "18566d70caa08ade", sigma=0.3)
+    >>> Terms.from_json(terms.to_json()) == terms
+    True
+    """
+
+    name: str
+    arms: tuple[str, ...]
+    fingerprint: str
+    sigma: float
+    reward_range: Limits | None = None
+    centre: float = 0.0
+    squares: bool = False
+    features: tuple[tuple[float, ...], ...] | None = None
+
+    @classmethod
+    def of(cls, method: Method) -> Terms:
+        """Those of a method on its problem."""
+        problem = method.problem
+        features = None if problem.features is None else tuple(map(tuple, problem.features.tolist()))
+        return cls(
+            problem.name,
+            problem.arms,
+            problem.fingerprint,
+            problem.sigma,
+            problem.reward_range,
+            problem.centre,
+            method.test.squares,
+            features,
+        )
+
+    def check_reward(self, reward: object) -> float:
+        """The reward as a float, or a sentence that says why it is none."""
+        return check_reward(reward, self.reward_range, self.sigma)
+
+    def renamed(self, arms: tuple[str, ...]) -> Terms:
+        """The same with other arms, after some came or went."""
+        return replace(self, arms=arms)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Terms:
+        """The inverse of `to_json`; a field that is missing or has another shape is a KeyError or TypeError."""
+        limits, features = value["reward_range"], value["features"]
+        return cls(
+            str(value["name"]),
+            tuple(str(arm) for arm in value["arms"]),
+            str(value["fingerprint"]),
+            float(value["sigma"]),
+            None if limits is None else (float(limits[0]), float(limits[1])),
+            float(value["centre"]),
+            bool(value["squares"]),
+            None if features is None else tuple(tuple(float(x) for x in row) for row in features),
+        )

@@ -1,0 +1,81 @@
+"""What a reward can be, said once for problems, sites and servers; a site needs this and no numpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Real
+
+from bestarm.errors import UserError
+
+Limits = tuple[float, float]
+# Rounding may carry a computed mean past the end of its range, or a normalised feature past length 1.
+ROUNDING = 1e-9
+# Larger rewards are mistakes, and sums and squares of them would leave the range of floating point.
+MOST_REWARD = 1e100
+# And so are rewards this many times sigma away from 0: their sums round away what tells the arms apart.
+MOST_SIGMAS = 1e12
+
+
+def check_reward(reward: object, limits: Limits | None, sigma: float) -> float:
+    """The reward as a float, or a sentence that says why it is none."""
+    if limits is None:
+        return check_distance("reward", check_size("reward", check_number("reward", reward)), sigma)
+    return check_in_range("reward", reward, limits)
+
+
+def check_number(
+    field: str,
+    value: object,
+    allowed: str = "a finite number",
+    accepts: Callable[[float], bool] = math.isfinite,
+) -> float:
+    """A finite real number that is accepted, as a float; True and False are not numbers."""
+    try:
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:  # a whole number past the largest float
+        number = math.inf
+    if not math.isfinite(number) or not accepts(number):
+        raise UserError(f"{field} is {show(value)}; it must be {allowed}.")
+    return number + 0.0  # -0.0 becomes 0.0, so equal problems have equal fingerprints
+
+
+def check_size(field: str, number: float) -> float:
+    """A number that is a reward, or is compared with rewards, and can be computed with."""
+    allowed = f"a number from {-MOST_REWARD} to {MOST_REWARD}"
+    return check_number(field, number, allowed, lambda x: abs(x) <= MOST_REWARD)
+
+
+def check_distance(field: str, number: float, sigma: float) -> float:
+    """A number that is not so many sigmas away from 0 that sums of such rewards say nothing about the arms."""
+    allowed = f"at most {MOST_SIGMAS:g} sigma away from 0; subtract a constant from all rewards"
+    return check_number(field, number, allowed, lambda x: abs(x) <= MOST_SIGMAS * sigma)
+
+
+def check_in_range(field: str, value: object, limits: Limits) -> float:
+    """A number in the reward range."""
+    low, high = limits
+    allowed = f"a number from {low} to {high}, the reward_range"
+    return check_number(field, value, allowed, lambda x: low <= x <= high)
+
+
+def stretched(limits: Limits) -> Limits:
+    """A range and as much beyond its ends as rounding may carry what is computed from numbers inside."""
+    low, high = limits
+    slack = ROUNDING * max(abs(low), abs(high))
+    return low - slack, high + slack
+
+
+def middle_of(limits: Limits | None) -> float:
+    """Where rewards lie if nobody says: in the middle of their range, or around 0."""
+    return 0.0 if limits is None else limits[0] / 2 + limits[1] / 2
+
+
+def show(value: object) -> str:
+    """A value as a person wrote it, on one line and not too long for a sentence."""
+    plain = value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+    try:
+        text = " ".join(repr(plain).split())
+    except ValueError:  # Python does not print a number of more than 4300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 60 else text[:57] + "..."
