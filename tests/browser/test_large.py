@@ -18,7 +18,7 @@ from bestarm.client.connection import Connection
 from bestarm.core.tally import Tally
 from bestarm.protocol import Upload
 from bestarm.service.storage import Storage
-from bestarm.service.tokens import Grant, Role
+from bestarm.service.storage.tokens import Grant, Role
 
 ARMS = [f"compound {k:04d}" for k in range(1000)]
 SITES = [f"site-{k:04d}" for k in range(1000)]

@@ -10,9 +10,9 @@ import pytest
 from command import Call, bestarm
 from rich.console import Console
 
-from bestarm.cli.demo_in_process import Show
-from bestarm.cli.demo_problem import PROBLEM
-from bestarm.cli.demo_view import AgentState, ArmState, Snapshot, line, picture
+from bestarm.cli.demo.in_process import Show
+from bestarm.cli.demo.problem import PROBLEM
+from bestarm.cli.demo.view import AgentState, ArmState, Snapshot, line, picture
 from bestarm.methods import method
 from bestarm.problem import Problem
 from bestarm.theory import bounds

@@ -15,9 +15,9 @@ import pytest
 from command import COMMAND, Call
 
 from bestarm import Problem, Server, Upload, method
-from bestarm.cli.demo_machine import Machine
-from bestarm.cli.demo_problem import question, truth
-from bestarm.cli.demo_processes import Processes, place
+from bestarm.cli.demo.machine import Machine
+from bestarm.cli.demo.problem import question, truth
+from bestarm.cli.demo.processes import Processes, place
 from bestarm.errors import ServiceError
 
 
@@ -155,7 +155,7 @@ def test_a_lab_that_fails_is_said_and_cleaned_up(room: Path) -> None:
 
 
 def test_a_lab_needs_no_compiler() -> None:
-    code = "import bestarm.cli.demo_site, sys; print({'numba', 'scipy', 'fastapi', 'typer'} & set(sys.modules))"
+    code = "import bestarm.cli.demo.site, sys; print({'numba', 'scipy', 'fastapi', 'typer'} & set(sys.modules))"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert process.stdout.strip() == "set()"
 

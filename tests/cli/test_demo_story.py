@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bestarm.cli.demo_story import Act, Story
-from bestarm.cli.demo_view import AgentState
+from bestarm.cli.demo.story import Act, Story
+from bestarm.cli.demo.view import AgentState
 
 
 def labs(agents: int, samples: int = 20) -> list[AgentState]:

@@ -14,8 +14,8 @@ from serving import Local
 
 from bestarm import Problem, Server, Upload, method
 from bestarm.client.connection import Connection
-from bestarm.service.app import create_app
-from bestarm.service.service import Limits
+from bestarm.service.http.app import create_app
+from bestarm.service.http.service import Limits
 from bestarm.service.storage import Storage
 
 

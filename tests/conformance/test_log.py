@@ -17,8 +17,8 @@ import bestarm
 from bestarm.core.tally import Tally
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.protocol import Server, Stop, Upload
-from bestarm.service.ledger import Snapshot, Study
 from bestarm.service.storage import Storage
+from bestarm.service.storage.ledger import Snapshot, Study
 
 PROBLEM = small_problem()
 

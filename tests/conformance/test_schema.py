@@ -11,9 +11,9 @@ from test_log import PROBLEM, create, look, send
 from uploads import batch
 
 from bestarm.errors import Refused, ServiceError, UserError
-from bestarm.service.database import Pen, open_engine
 from bestarm.service.storage import Storage
-from bestarm.service.tables import VERSION, prepare, schema
+from bestarm.service.storage.database import Pen, open_engine
+from bestarm.service.storage.tables import VERSION, prepare, schema
 
 
 def set_version(storage: Storage, version: int) -> None:

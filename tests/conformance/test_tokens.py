@@ -12,10 +12,10 @@ from test_log import create
 from uploads import small_problem
 
 from bestarm.errors import Refused, UserError
-from bestarm.service.admin import admit
 from bestarm.service.storage import Storage
-from bestarm.service.tables import metadata
-from bestarm.service.tokens import TOKEN, Grant, Role, hash_of
+from bestarm.service.storage.admin import admit
+from bestarm.service.storage.tables import metadata
+from bestarm.service.storage.tokens import TOKEN, Grant, Role, hash_of
 
 
 class Time:

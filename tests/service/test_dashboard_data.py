@@ -11,7 +11,7 @@ from uploads import small_problem
 
 import bestarm
 from bestarm.protocol.messages import reply_from_json
-from bestarm.service.app import DASHBOARD
+from bestarm.service.http.app import DASHBOARD
 
 PROBLEM = small_problem()
 

@@ -13,8 +13,8 @@ import pytest
 from uploads import batch, small_problem
 
 import bestarm
-from bestarm.service.events import Hub, Watch, follow
-from bestarm.service.ledger import Ledger, Study
+from bestarm.service.http.events import Hub, Watch, follow
+from bestarm.service.storage.ledger import Ledger, Study
 
 PROBLEM = small_problem()
 FIELDS = ["position", "agent", "sequence", "samples", "leader", "challenger", "breaking_index"]

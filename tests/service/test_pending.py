@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bestarm.service.pending import Pending
+from bestarm.service.storage.pending import Pending
 
 
 def in_a_thread(work: Callable[[], None]) -> threading.Thread:

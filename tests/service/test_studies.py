@@ -18,8 +18,8 @@ from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.problem import Problem
 from bestarm.protocol import Agent, Server, Upload
 from bestarm.protocol.messages import reply_from_json, verdict_to_json
-from bestarm.service.service import Limits
-from bestarm.service.verify import verify
+from bestarm.service.http.service import Limits
+from bestarm.service.view.verify import verify
 
 PROBLEM = small_problem()
 

@@ -11,8 +11,8 @@ from contextlib import closing
 import pytest
 import uvicorn
 
-from bestarm.service import wire
-from bestarm.service.listener import bind
+from bestarm.service.http import wire
+from bestarm.service.http.listener import bind
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: here\r\n"
 UPLOAD = b"POST /v1/studies/ligands/uploads HTTP/1.1\r\nHost: here\r\n"

@@ -11,10 +11,10 @@ from uploads import small_problem
 import bestarm
 from bestarm.core.tally import Tally
 from bestarm.problem import Problem
-from bestarm.service.interval import estimates, radii_of
-from bestarm.service.promise import promise
-from bestarm.service.status import thinned
-from bestarm.service.studies import build
+from bestarm.service.storage.studies import build
+from bestarm.service.view.interval import estimates, radii_of
+from bestarm.service.view.promise import promise
+from bestarm.service.view.status import thinned
 
 PROBLEM = small_problem()
 LINEAR = Problem(

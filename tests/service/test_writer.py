@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bestarm.errors import Refused
-from bestarm.service import writer as module
-from bestarm.service.writer import Task, Writer
+from bestarm.service.storage import writer as module
+from bestarm.service.storage.writer import Task, Writer
 
 
 class Book:

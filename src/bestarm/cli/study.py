@@ -186,8 +186,8 @@ def verify(
 ) -> None:
     """Recompute every verdict of an export from its log, without a server; exit code 1 if one differs."""
     from bestarm.protocol.messages import verdict_to_json
-    from bestarm.service.bodies import parse
-    from bestarm.service.verify import verify as recompute
+    from bestarm.service.http.bodies import parse
+    from bestarm.service.view.verify import verify as recompute
 
     with naming(str(file)):
         text = read_text(file)
