@@ -18,7 +18,7 @@ from bestarm.errors import UserError
 from bestarm.methods import Method, Parameter, check_agents
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
-from bestarm.problem_file import naming, read_text
+from bestarm.problem.file import naming, read_text
 from bestarm.simulation.schedule import Offline, Schedule
 
 AGENTS = 10

@@ -14,7 +14,7 @@ from bestarm.client.connection import Connection, Settings, resolve
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import parse_parameters
 from bestarm.problem import Problem
-from bestarm.problem_file import naming, read_text
+from bestarm.problem.file import naming, read_text
 
 app = typer.Typer(
     rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Studies on a server."

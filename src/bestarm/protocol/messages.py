@@ -13,7 +13,7 @@ from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.methods.method import Verdict
 from bestarm.problem import Problem
-from bestarm.problem_checks import MOST_REWARD, stretched
+from bestarm.problem.checks import MOST_REWARD, stretched
 
 MOST_PULLS = 2**53  # the largest count that every JSON reader keeps exactly
 

@@ -19,7 +19,7 @@ from bestarm.problem import Problem
 from bestarm.simulation.api import prepare
 from bestarm.simulation.engine import Engine
 
-SOURCES = ("core", "methods", "protocol", "simulation")
+SOURCES = ("problem", "core", "methods", "protocol", "simulation")
 
 
 @dataclass(frozen=True)
@@ -115,10 +115,7 @@ def code_version() -> str:
     """The package's version, and a hash of the sources that decide how a run goes."""
     root = Path(bestarm.__file__).parent
     digest = hashlib.sha256()
-    for path in (
-        root / "problem.py",
-        *(file for name in SOURCES for file in sorted((root / name).glob("*.py"))),
-    ):
+    for path in (file for name in SOURCES for file in sorted((root / name).glob("*.py"))):
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
     return f"{bestarm.__version__}-{digest.hexdigest()[:12]}"

@@ -14,7 +14,7 @@ import numpy as np
 from bestarm.errors import UserError
 from bestarm.methods import Parameter
 from bestarm.problem import Problem
-from bestarm.problem_file import naming, parse_toml, read_text, show
+from bestarm.problem.file import naming, parse_toml, read_text, show
 from bestarm.simulation.cell import Cell
 
 ProblemLike = Problem | str | os.PathLike[str] | Mapping[str, Any]

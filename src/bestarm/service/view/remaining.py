@@ -16,8 +16,9 @@ def remaining(method: Method, samples: int, verdict: Verdict) -> dict[str, int] 
 
     N are the samples and e the evidence so far. The paper's stopping rules have evidence in proportion to the
     samples, a = b = 1 on average; that of `sharp` grows faster, since it looks closer at fewer arms. The
-    exponents were chosen so that simulated studies of many kinds end inside (`tests/service/test_remaining.py`
-    measures how many do). None while nothing is known yet, and when the study is done.
+    exponents were chosen so that simulated studies of many kinds end inside
+    (`tests/service/view/test_remaining.py` measures how many do). None while nothing is known yet, and when
+    the study is done.
     """
     if verdict.stopped or verdict.evidence <= 0.0:
         return None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bestarm.errors import UserError
-from bestarm.problem_checks import (
+from bestarm.problem.checks import (
     LEAST_DELTA,
     ROUNDING,
     Array,
@@ -30,7 +30,7 @@ from bestarm.problem_checks import (
     longest_row,
     warn_of_twins,
 )
-from bestarm.problem_file import KEYS, arm_columns, check_keys, join_arms, naming, parse_toml, read_text, show
+from bestarm.problem.file import KEYS, arm_columns, check_keys, join_arms, naming, parse_toml, read_text, show
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)

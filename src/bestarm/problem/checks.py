@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bestarm.errors import ProblemWarning, UserError
-from bestarm.problem_file import show
+from bestarm.problem.file import show
 
 Array = NDArray[np.float64]
 Limits = tuple[float, float]

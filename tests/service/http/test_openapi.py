@@ -46,7 +46,7 @@ def test_every_answer_is_described(full_world: Any) -> None:
     assert len(operations) > 15
     for operation in operations:
         if operation.path.endswith("/events"):
-            continue  # it never ends; tests/service/test_events.py reads it
+            continue  # it never ends; tests/service/http/test_events.py reads it
 
         cases = [operation.as_strategy(generation_mode=mode) for mode in schemathesis.GenerationMode]
 
