@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ def test_a_linear_problem_without_theta_takes_random_ones_and_says_so() -> None:
     ],
 )
 def test_what_can_not_be_estimated_is_one_sentence(
-    problem: bestarm.Problem, given: dict[str, object], sentence: str
+    problem: bestarm.Problem, given: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(bestarm.UserError, match=sentence):
         bestarm.estimate(problem, **given)

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 from postgres import Postgres
 from sqlalchemy import text
-from test_log import PROBLEM, create, look, send
+from stored import PROBLEM, create, look, send
 from uploads import batch
 
 from bestarm.service.storage import Storage

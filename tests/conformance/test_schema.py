@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, text
-from test_log import PROBLEM, create, look, send
+from stored import PROBLEM, create, look, send
 from uploads import batch
 
 from bestarm.errors import Refused, ServiceError, UserError

@@ -33,7 +33,12 @@ class FakeServer(httpx.BaseTransport):
     seen: list[tuple[str, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.server = Server(method(self.name, self.problem, self.agents, **self.parameters))
+        self._server = Server(method(self.name, self.problem, self.agents, **self.parameters))
+
+    @property
+    def server(self) -> Server:
+        """What the uploads so far have led to."""
+        return self._server
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         if not self.online:

@@ -128,10 +128,12 @@ def test_only_what_was_committed_is_told(ledger: Ledger) -> None:
         grow(ledger, 1)
         with hub.watch(ledger.study) as watch:
             stream = follow(hub, watch, 0, 0.05, ledger.snapshot(False, {}))
-            assert len(parse(await anext(stream) or "")) == 1
+            first = await anext(stream)
+            assert len(parse(first or "")) == 1
             grow(ledger, 1, 1)
             hub.grown(ledger, 2)  # of three, two are committed
-            assert [place for place, _, _ in parse(await anext(stream) or "")] == [2]
+            second = await anext(stream)
+            assert [place for place, _, _ in parse(second or "")] == [2]
             assert await anext(stream) is None
 
     asyncio.run(scenario())

@@ -249,8 +249,8 @@ def test_a_study_with_parameters_that_are_no_numbers_is_refused(
 
 
 def test_a_study_with_too_many_features_is_refused(world: Any) -> None:
-    problem = {"name": "wide", "sigma": 0.3, "arm": [{"name": n, "features": [0.001] * 2001} for n in "AB"]}
-    problem["arm"][1]["features"][0] = 0.5
+    arms = [{"name": "A", "features": [0.001] * 2001}, {"name": "B", "features": [0.5] + [0.001] * 2000}]
+    problem = {"name": "wide", "sigma": 0.3, "arm": arms}
     answer = world.http(world.admin_token).post("/v1/studies", json={"problem": problem, "agents": 2})
     assert refusal(answer)[0] == 422
     assert "2001 features" in answer.json()["error"]

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -39,9 +40,14 @@ def test_a_thread_waits_for_a_value_and_for_an_error(late: bool) -> None:
     assert value.result() == 7  # and again
 
 
+def settle_in_order(pendings: list[Pending[int]]) -> None:
+    for k, pending in enumerate(pendings):
+        pending.settle(k)
+
+
 def test_no_outcome_is_missed_however_the_threads_meet() -> None:
     pendings = [Pending[int]() for _ in range(5000)]
-    thread = in_a_thread(lambda: [pending.settle(k) for k, pending in enumerate(pendings)] and None)
+    thread = in_a_thread(lambda: settle_in_order(pendings))
     assert [pending.result() for pending in pendings] == list(range(5000))
     thread.join()
 
@@ -49,7 +55,7 @@ def test_no_outcome_is_missed_however_the_threads_meet() -> None:
 def test_no_outcome_is_missed_by_a_loop_however_they_meet() -> None:
     async def wait() -> list[int]:
         pendings = [Pending[int]() for _ in range(5000)]
-        thread = in_a_thread(lambda: [pending.settle(k) for k, pending in enumerate(pendings)] and None)
+        thread = in_a_thread(lambda: settle_in_order(pendings))
         found = [await pending for pending in pendings]
         thread.join()
         return found
@@ -68,8 +74,8 @@ async def settle_together(waiting: list[asyncio.Task[int]], settle: Callable[[],
         return real(*arguments, **options)
 
     await asyncio.sleep(0)  # until all of them wait
-    loop.call_soon_threadsafe = counted  # type: ignore[method-assign]
-    in_a_thread(settle).join()
+    with patch.object(loop, "call_soon_threadsafe", counted):
+        in_a_thread(settle).join()
     await asyncio.wait(waiting)
     return wakes
 
@@ -82,7 +88,7 @@ def test_the_loop_is_woken_once_for_what_arrives_together() -> None:
             return await pending
 
         waiting = [asyncio.create_task(wait(pending)) for pending in pendings]
-        wakes = await settle_together(waiting, lambda: [p.settle(k) for k, p in enumerate(pendings)] and None)
+        wakes = await settle_together(waiting, lambda: settle_in_order(pendings))
         assert wakes == 1
         assert [task.result() for task in waiting] == list(range(40))
 

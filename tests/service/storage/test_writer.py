@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_one_transaction_has_an_end(writer: Writer, book: Book) -> None:
 
 
 def test_outcomes_belong_to_their_tasks(writer: Writer) -> None:
-    pendings = [writer.submit(task(lambda k=k: k)) for k in range(300)]
+    pendings = [writer.submit(task(partial(int, k))) for k in range(300)]
     assert [pending.result() for pending in pendings] == list(range(300))
 
 
