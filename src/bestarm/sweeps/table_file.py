@@ -11,7 +11,6 @@ from typing import Any
 from bestarm.errors import UserError
 
 SUFFIXES = (".csv", ".parquet")
-Row = Mapping[str, Any]
 
 
 def check_table_path(path: str | os.PathLike[str]) -> Path:
@@ -28,7 +27,7 @@ def check_table_path(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def write_table(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
+def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write the rows; a column that a row does not have is empty. The file is replaced whole or not at all."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -41,14 +40,14 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None
         unfinished.unlink(missing_ok=True)
 
 
-def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
+def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, columns, restval="", lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
 
 
-def _write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
+def _write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     arrow, parquet = _arrow()
     values: dict[str, list[Any]] = {column: [] for column in columns}
     for row in rows:

@@ -15,7 +15,7 @@ from bestarm.errors import UserError
 from bestarm.methods import Parameter
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, parse_toml, read_text, show
-from bestarm.simulation.cell import Cell
+from bestarm.sweeps.cell import Cell
 
 ProblemLike = Problem | str | os.PathLike[str] | Mapping[str, Any]
 MethodLike = str | Mapping[str, Any]
@@ -72,7 +72,7 @@ def make_grid(
         with naming(f"{where} with problem {problem.name!r}"):
             if problem.means is None:
                 raise UserError("the problem has no means, and a simulation needs the truth.")
-            cell = Cell.of(problem, name, given, count, runs, seed, engine, rewards, max_samples)
+            cell = Cell.of(problem, name, given, count, range(runs), seed, engine, rewards, max_samples)
         cells.setdefault((cell.key, problem.name), cell)
     return list(cells.values())
 

@@ -59,9 +59,9 @@ def test_a_cluster_gives_the_same_results(cluster: str, tmp_path: Path) -> None:
     assert list(there.each) == list(here.each)
 
     def cells_prepared() -> int:
-        import bestarm.simulation.sweep as module
+        import bestarm.sweeps.work as module
 
-        return len(module._engines)
+        return len(module._runners)
 
     with Client(cluster, timeout=30) as client:
         prepared = client.run(cells_prepared)

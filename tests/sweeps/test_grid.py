@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bestarm import Problem, UserError
-from bestarm.simulation.grid import load_grid, make_grid
+from bestarm.problem.checks import linear_means
+from bestarm.sweeps.grid import load_grid, make_grid
 
 PROBLEM = Problem.quick([0.9, 0.5], sigma=0.3)
 
@@ -70,8 +71,21 @@ def test_the_key_knows_everything_but_the_number_of_runs_and_the_name() -> None:
 
 def test_another_version_of_the_code_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     (cell,) = make_grid(PROBLEM, "famabpe")
-    monkeypatch.setattr("bestarm.simulation.cell.code_version", lambda: "0.0.0-another")
+    monkeypatch.setattr("bestarm.sweeps.cell.code_version", lambda: "0.0.0-another")
     (other,) = make_grid(PROBLEM, "famabpe")
+    assert cell.key != other.key
+
+
+def test_a_cell_whose_means_come_out_differently_has_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With theta a problem's file has no means; what they come to is part of the key all the same."""
+    line = {"features": [[1.0, 0.0], [0.0, 1.0]], "theta": [0.5, 0.1], "sigma": 0.3}
+    (cell,) = make_grid(line, "famabpe")
+    monkeypatch.setattr(
+        "bestarm.problem.problem.linear_means", lambda *given: linear_means(*given) + np.array([0.0, 0.1])
+    )
+    (other,) = make_grid(line, "famabpe")
+    assert other.problem.to_dict() == cell.problem.to_dict()
+    assert (cell.gap, other.gap) == (0.4, 0.3)
     assert cell.key != other.key
 
 

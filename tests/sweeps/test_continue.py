@@ -10,11 +10,12 @@ import pytest
 import bestarm
 from bestarm import Problem, UserError
 from bestarm.errors import ServiceError
-from bestarm.simulation import sweep as module
-from bestarm.simulation.cell import Cell
-from bestarm.simulation.grid import make_grid
-from bestarm.simulation.runs_file import Runs
-from bestarm.simulation.sweep import run_grid, run_piece
+from bestarm.sweeps import work as module
+from bestarm.sweeps.api import run_grid
+from bestarm.sweeps.cell import Cell
+from bestarm.sweeps.grid import make_grid
+from bestarm.sweeps.runs_file import Runs
+from bestarm.sweeps.work import run_piece
 
 PROBLEM = Problem.quick([0.9, 0.5, 0.5], sigma=0.3)
 GRID = {"name": "famabpe", "gamma": [0.05, 0.1]}
@@ -82,7 +83,7 @@ def test_a_changed_specification_is_made_anew(tmp_path: Path, monkeypatch: pytes
     assert sum(made) == 30
     assert timeless(found.rows) == timeless(run_grid(changed, jobs=1).rows)
     made.clear()
-    monkeypatch.setattr("bestarm.simulation.cell.code_version", lambda: "0.0.0-another")
+    monkeypatch.setattr("bestarm.sweeps.cell.code_version", lambda: "0.0.0-another")
     monkeypatch.setattr(module, "code_version", lambda: "0.0.0-another")
     run_grid(cells(), out, jobs=1)
     assert sum(made) == 60

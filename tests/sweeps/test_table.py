@@ -12,7 +12,7 @@ import pytest
 import bestarm
 from bestarm import Problem, Sweep, UserError
 from bestarm.methods import METHODS
-from bestarm.simulation.sweep import ROW_COLUMNS, RUN_COLUMNS
+from bestarm.sweeps.api import ROW_COLUMNS, RUN_COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_no_parameter_hides_a_column() -> None:
 def test_a_place_that_can_not_be_written_is_said_before_the_work(
     tmp_path: Path, name: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bestarm.simulation.sweep.work", lambda *what: pytest.fail("it worked first"))
+    monkeypatch.setattr("bestarm.sweeps.api.work", lambda *what: pytest.fail("it worked first"))
     with pytest.raises(UserError, match=words):
         bestarm.sweep(Problem.quick([0.9, 0.5], sigma=0.3), "sharp", out=tmp_path / name)
 

@@ -1,13 +1,8 @@
-"""`sweep`: a grid of methods, problems, parameters, agents and seeds, on all cores or on a cluster.
-
-A cell's runs are cut into pieces, and a piece goes to a worker. A run is fixed by its cell's seed and its
-number (`simulation.engine`), so the pieces, the workers and the order in which they finish change no result.
-"""
+"""`sweep`: a grid of methods, problems, parameters, agents and seeds, on all cores or on a cluster."""
 
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -16,22 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from bestarm.errors import ProblemWarning, ServiceError
-from bestarm.simulation.cell import Cell, code_version
-from bestarm.simulation.engine import Engine
 from bestarm.simulation.environment import environment
-from bestarm.simulation.grid import MethodLike, ProblemLike, check_whole, make_grid
-from bestarm.simulation.outcome import Outcome, is_wrong
+from bestarm.simulation.outcome import is_wrong
 from bestarm.simulation.result import Result, Summary
-from bestarm.simulation.runs_file import Piece, Runs
-from bestarm.simulation.table_file import check_table_path, write_table
-from bestarm.simulation.workers import spread_over_workers
-
-PIECE = 25  # runs in a piece at most; joblib puts quick ones together
-PATIENCE = 2.0  # seconds after which a piece hands in what it has
-ENGINES_KEPT = 16  # in a worker, for the next pieces of the same cell
+from bestarm.sweeps.cell import Cell
+from bestarm.sweeps.grid import MethodLike, ProblemLike, check_whole, make_grid
+from bestarm.sweeps.runs_file import Runs
+from bestarm.sweeps.table_file import check_table_path, write_table
+from bestarm.sweeps.work import default_jobs, work
 
 Progress = Callable[[int], None]
-Work = tuple[Cell, range, str]
 
 
 @dataclass(frozen=True)
@@ -130,11 +119,11 @@ def run_grid(
     If it is interrupted, the cells that are finished are written too, and the others' runs are kept.
     """
     target = None if out is None else check_table_path(out)
-    workers = os.cpu_count() or 1 if jobs is None else jobs
-    check_whole("jobs", workers, 1)
+    workers = default_jobs() if jobs is None else check_whole("jobs", jobs, 1)
     with Runs(cells, None if target is None else runs_path(target)) as runs:
         try:
-            work(cells, runs, workers, cluster, progress)
+            progress(sum({cell.key: runs.finished(cell) for cell in cells}.values()))
+            work(cells, runs, workers, cluster, lambda piece: progress(len(piece.outcomes)))
         except (KeyboardInterrupt, ServiceError):
             done = collect(cells, runs)
             if target is not None and done.cells:
@@ -149,68 +138,6 @@ def run_grid(
 def runs_path(out: Path) -> Path:
     """Where the finished runs are kept: `results.runs.jsonl` beside `results.csv`."""
     return out.with_suffix(".runs.jsonl")
-
-
-def work(cells: Sequence[Cell], runs: Runs, jobs: int, cluster: str | None, progress: Progress) -> None:
-    """Make all runs that are missing. A piece may hand in a part only, so this goes on until none is."""
-    different = list({cell.key: cell for cell in sorted(cells, key=lambda cell: cell.runs)}.values())
-    progress(sum(runs.finished(cell) for cell in different))
-    while pieces := [
-        (cell, numbers[place : place + PIECE], code_version())
-        for cell in different
-        for numbers in runs.missing(cell)
-        for place in range(0, len(numbers), PIECE)
-    ]:
-        for piece in _answers(_methods_first(pieces), jobs, cluster):
-            runs.add(piece)
-            progress(len(piece.outcomes))
-
-
-def _methods_first(pieces: list[Work]) -> list[Work]:
-    """One piece of each method before all others, so that the workers do not all compile the same method."""
-    first = {cell.method: place for place, (cell, *_) in reversed(list(enumerate(pieces)))}
-    return sorted(pieces, key=lambda piece: pieces[first[piece[0].method]] is not piece)
-
-
-def _answers(pieces: list[Work], jobs: int, cluster: str | None) -> Iterator[Piece]:
-    if jobs > 1 or cluster is not None:
-        yield from spread_over_workers(run_piece, pieces, jobs, cluster, ordered=False)
-        return
-    for cell, numbers, code in pieces:
-        while numbers:
-            piece = run_piece(cell, numbers, code)
-            numbers = numbers[len(piece.outcomes) :]
-            yield piece
-
-
-def run_piece(cell: Cell, numbers: range, code: str) -> Piece:
-    """The work of one worker: some runs of a cell, as many as fit into a short time, but at least one."""
-    if code != code_version():
-        raise ServiceError(
-            f"a worker runs bestarm {code_version()} and the sweep {code}; install the same one everywhere."
-        )
-    started, patience = time.thread_time(), time.monotonic() + PATIENCE
-    engine = _prepared(cell)
-    outcomes: list[Outcome] = []
-    for number in numbers:
-        outcomes.append(engine.run(number))
-        if time.monotonic() > patience:
-            break
-    return Piece(cell.key, numbers.start, time.thread_time() - started, outcomes)
-
-
-_engines: dict[str, Engine] = {}
-
-
-def _prepared(cell: Cell) -> Engine:
-    engine = _engines.get(cell.key)
-    if engine is None:
-        if len(_engines) >= ENGINES_KEPT:
-            _engines.pop(next(iter(_engines), ""), None)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ProblemWarning)  # said where the sweep was started
-            engine = _engines[cell.key] = cell.prepare()
-    return engine
 
 
 def collect(cells: Iterable[Cell], runs: Runs) -> Sweep:
@@ -266,12 +193,12 @@ def _row(cell: Cell, result: Result) -> dict[str, Any]:
 def _run_rows(cell: Cell, result: Result) -> Iterator[dict[str, Any]]:
     what: Mapping[str, Any] = cell.describe() | dict(cell.parameters)
     wrong = is_wrong(result.means, cell.problem.epsilon)
-    for run in range(cell.runs):
-        arm = int(result.returned[run])
+    for place, run in enumerate(cell.numbers):
+        arm = int(result.returned[place])
         yield {
             **what,
             "run": run,
-            **{field: int(getattr(result, field)[run]) for field in (*SUMMARISED, "unsent")},
+            **{field: int(getattr(result, field)[place]) for field in (*SUMMARISED, "unsent")},
             "arm": cell.problem.arms[arm] if arm >= 0 else None,
             "wrong": int(arm >= 0 and bool(wrong[arm])),
             "unfinished": int(arm < 0),

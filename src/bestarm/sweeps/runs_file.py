@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TextIO
@@ -18,8 +19,8 @@ import numpy as np
 
 from bestarm.core.tally import Floats
 from bestarm.errors import UserError
-from bestarm.simulation.cell import Cell
 from bestarm.simulation.outcome import Outcome
+from bestarm.sweeps.cell import Cell
 
 SAMPLES = Outcome._fields.index("samples")
 
@@ -30,14 +31,23 @@ class Piece(NamedTuple):
     key: str
     first: int
     seconds: float
-    outcomes: list[Outcome]
+    outcomes: Sequence[tuple[float, ...]]
+
+
+@dataclass
+class Kept:
+    """What is known of one key: the number of the first run that somebody wants, and one row for each run."""
+
+    first: int
+    numbers: Floats
+    seconds: float = 0.0
 
 
 class Runs:
     """The finished runs of some cells; with a path, also those that its file has already.
 
     >>> import bestarm
-    >>> cell = Cell.of(bestarm.Problem.quick([0.9, 0.5], sigma=0.3), "famabpe", {}, 10, 3, 0)
+    >>> cell = Cell.of(bestarm.Problem.quick([0.9, 0.5], sigma=0.3), "famabpe", {}, 10, range(3), 0)
     >>> runs = Runs([cell])
     >>> runs.add(Piece(cell.key, 1, 0.1, [Outcome(0, True, 50, 9, 2, 0, -0.1, 5)]))
     >>> [list(missing) for missing in runs.missing(cell)]
@@ -45,11 +55,12 @@ class Runs:
     """
 
     def __init__(self, cells: Iterable[Cell], path: Path | None = None) -> None:
-        self._numbers: dict[str, Floats] = {}
-        self._seconds: dict[str, float] = {}
+        self._kept: dict[str, Kept] = {}
         for cell in cells:
-            size = max(cell.runs, len(self._numbers.get(cell.key, ())))
-            self._numbers[cell.key] = np.full((size, len(Outcome._fields)), np.nan)
+            first, last = cell.numbers.start, cell.numbers.stop
+            if other := self._kept.get(cell.key):
+                first, last = min(first, other.first), max(last, other.first + len(other.numbers))
+            self._kept[cell.key] = Kept(first, np.full((last - first, len(Outcome._fields)), np.nan))
         self._path, self._file = path, None if path is None else _open(path)
 
     def __enter__(self) -> Runs:
@@ -78,34 +89,41 @@ class Runs:
 
     def missing(self, cell: Cell) -> Iterator[range]:
         """The runs of a cell that are not finished, as ranges."""
-        waiting = np.isnan(self._numbers[cell.key][: cell.runs, SAMPLES]).astype(np.int8)
-        edges = np.flatnonzero(np.diff(waiting, prepend=0, append=0)).tolist()
-        for first, last in zip(edges[::2], edges[1::2], strict=True):
+        waiting = np.isnan(self.numbers(cell)[:, SAMPLES]).astype(np.int8)
+        edges = cell.numbers.start + np.flatnonzero(np.diff(waiting, prepend=0, append=0))
+        for first, last in edges.reshape(-1, 2).tolist():
             yield range(first, last)
 
     def finished(self, cell: Cell) -> int:
         """How many of a cell's runs are finished."""
-        return int((~np.isnan(self._numbers[cell.key][: cell.runs, SAMPLES])).sum())
+        return int((~np.isnan(self.numbers(cell)[:, SAMPLES])).sum())
+
+    def numbers(self, cell: Cell) -> Floats:
+        """One row a run of a cell: the numbers of its outcome, or NaN if it is not finished."""
+        kept = self._kept[cell.key]
+        return kept.numbers[cell.numbers.start - kept.first : cell.numbers.stop - kept.first]
 
     def outcomes(self, cell: Cell) -> list[Outcome]:
         """The outcomes of a cell whose runs are all finished."""
         return [
             Outcome(int(arm), bool(stopped), int(a), int(b), int(c), int(d), index, int(uploads))
-            for arm, stopped, a, b, c, d, index, uploads in self._numbers[cell.key][: cell.runs].tolist()
+            for arm, stopped, a, b, c, d, index, uploads in self.numbers(cell).tolist()
         ]
 
     def seconds(self, cell: Cell) -> float:
-        """The CPU seconds of a cell's finished runs."""
-        return self._seconds.get(cell.key, 0.0)
+        """The CPU seconds of the finished runs of a cell's key."""
+        return self._kept[cell.key].seconds
 
     def _take(self, piece: Piece) -> None:
-        numbers = self._numbers.get(piece.key)
-        if numbers is None:
+        kept = self._kept.get(piece.key)
+        if kept is None:
             return
-        fitting = np.array(piece.outcomes[: max(len(numbers) - piece.first, 0)], dtype=np.float64)
-        if len(fitting):
-            numbers[piece.first : piece.first + len(fitting)] = fitting
-            self._seconds[piece.key] = self._seconds.get(piece.key, 0.0) + piece.seconds
+        first = max(piece.first, kept.first)
+        last = min(piece.first + len(piece.outcomes), kept.first + len(kept.numbers))
+        if first < last:
+            fitting = np.array(piece.outcomes[first - piece.first : last - piece.first], dtype=np.float64)
+            kept.numbers[first - kept.first : last - kept.first] = fitting
+            kept.seconds += piece.seconds
 
     def _recover(self, file: TextIO) -> None:
         file.seek(0)
@@ -125,8 +143,7 @@ class Runs:
 
 
 def _read(line: dict[str, Any]) -> Piece:
-    outcomes = [Outcome(*run) for run in line["outcomes"]]
-    return Piece(str(line["key"]), int(line["first"]), float(line["seconds"]), outcomes)
+    return Piece(str(line["key"]), int(line["first"]), float(line["seconds"]), line["outcomes"])
 
 
 def _open(path: Path) -> TextIO:
