@@ -22,7 +22,7 @@ import bestarm
 from bestarm.cli.main import app as command_line
 from bestarm.errors import Refused
 from bestarm.methods import METHODS
-from bestarm.service.app import create_app
+from bestarm.service.http.app import create_app
 from bestarm.service.storage import Storage
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"

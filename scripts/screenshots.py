@@ -26,8 +26,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 import bestarm
 from bestarm.client.connection import Connection
 from bestarm.protocol.messages import reply_from_json
-from bestarm.service.app import create_app
-from bestarm.service.service import Limits
+from bestarm.service.http.app import create_app
+from bestarm.service.http.service import Limits
 from bestarm.service.storage import Storage
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"

@@ -22,7 +22,7 @@ from bestarm.protocol.server import Server
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result
 from bestarm.simulation.schedule import Offline, Schedule
-from bestarm.simulation.sweep import Sweep, sweep
+from bestarm.sweeps.api import Sweep, sweep
 
 if TYPE_CHECKING:
     from bestarm.client.remote import Lab, connect

@@ -17,7 +17,7 @@ from bestarm.lower_bound import lower_bound
 from bestarm.methods import Parameter
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
-from bestarm.problem_checks import check_number, check_vector
+from bestarm.problem.checks import check_number, check_vector
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result, Summary
 
@@ -29,7 +29,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Expectation:
     """What to expect if the best arm is better than the second best by `gap`."""
 
     gap: float
@@ -84,7 +84,7 @@ class Estimate:
     runs: int
     seed: int
     assumption: str
-    rows: tuple[Row, ...]
+    rows: tuple[Expectation, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as `bestarm estimate --format json` prints them."""
@@ -161,10 +161,10 @@ def estimate(
     return Estimate(problem, method, agents, runs, seed, assumption, tuple(rows))
 
 
-def _row(gap: float, results: list[Result]) -> Row:
+def _row(gap: float, results: list[Result]) -> Expectation:
     samples = np.concatenate([result.samples for result in results])
     summary = Summary.of(samples)
-    return Row(
+    return Expectation(
         gap=gap,
         samples=summary,
         communications=Summary.of(np.concatenate([result.communications for result in results])),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bestarm.service.app import DASHBOARD
+from bestarm.service.http.app import DASHBOARD
 
 OWN = [path for path in sorted(DASHBOARD.rglob("*")) if path.is_file() and "vendor" not in path.parts]
 LIMIT = 150_000  # bytes, uncompressed

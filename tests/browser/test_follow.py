@@ -100,8 +100,8 @@ def test_a_whole_study(study: Federation, open_window: Callable[..., Window]) ->
     expect(page.locator('[data-part="announce"]')).to_contain_text("The best arm is")
     expect(page).to_have_title(f"✓ \u2068alpha\u2069 – {study.problem.name} – bestarm")
     expect(page.locator("[data-position]")).to_have_attribute("data-position", str(status["uploads"]))
-    shown = "Evidence" if status["method"] == "sharp" else "Breaking index"
-    expect(page.get_by_role("heading", name=shown)).to_be_visible()
+    heading = "Evidence" if status["method"] == "sharp" else "Breaking index"
+    expect(page.get_by_role("heading", name=heading)).to_be_visible()
     window.check(study.viewer)
 
 

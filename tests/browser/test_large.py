@@ -18,7 +18,7 @@ from bestarm.client.connection import Connection
 from bestarm.core.tally import Tally
 from bestarm.protocol.entries import Upload
 from bestarm.service.storage import Storage
-from bestarm.service.tokens import Grant, Role
+from bestarm.service.storage.tokens import Grant, Role
 
 ARMS = [f"compound {k:04d}" for k in range(1000)]
 SITES = [f"site-{k:04d}" for k in range(1000)]
@@ -54,8 +54,8 @@ def prepare(folder: Path) -> tuple[str, str]:
     sent += [
         storage.take(study, upload(site, 1, range(k, 1000, 331), 3)) for k, site in enumerate(SITES[1:60], 1)
     ]
-    for future in sent:
-        future.result()
+    for taken in sent:
+        taken.result()
     viewer, _ = storage.grant(Grant(Role.VIEWER), study).result()
     lab, _ = storage.grant(Grant(Role.AGENT, SITES[0]), study).result()
     storage.close()

@@ -13,7 +13,7 @@ from uploads import batch, small_problem
 
 import bestarm
 from bestarm.service.storage import Storage
-from bestarm.service.tokens import Grant, Role
+from bestarm.service.storage.tokens import Grant, Role
 
 DAYS = {"oslo": 0.0, "rome": 3.0, "york": 0.5, "bonn": 9.0}
 

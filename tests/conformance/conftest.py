@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from folders import quick_folder
@@ -35,7 +36,7 @@ def opened(url: str) -> Iterator[Open]:
     """Opens the storage, as often as wanted: each is what a server process would have."""
     storages: list[Storage] = []
 
-    def open_another(**settings: object) -> Storage:
+    def open_another(**settings: Any) -> Storage:
         storages.append(Storage(url, **settings))
         return storages[-1]
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from postgres import SUPERUSER, Postgres, find_programs
-from test_log import PROBLEM, assert_replays, create, look, send
+from stored import PROBLEM, assert_replays, create, look, send
 from uploads import batch
 
 from bestarm.service.storage import Storage
@@ -66,11 +66,11 @@ def test_postgresql(cluster: Postgres, tmp_path: Path) -> None:
     where = ["--host", str(cluster.folder), "--username", SUPERUSER]
     dump = str(tmp_path / "bestarm.dump")
     programs = find_programs()
-    subprocess.run([programs / "pg_dump", *where, "--format=custom", f"--file={dump}", name], check=True)
+    subprocess.run([str(programs / "pg_dump"), *where, "--format=custom", f"--file={dump}", name], check=True)
     enough.set()
     thread.join()
     storage.close()
     url = cluster.database()
-    restore = [programs / "pg_restore", *where, "--clean", "--if-exists"]
+    restore = [str(programs / "pg_restore"), *where, "--clean", "--if-exists"]
     subprocess.run([*restore, f"--dbname={url.partition('@/')[2].partition('?')[0]}", dump], check=True)
     check_copy(url)

@@ -10,11 +10,11 @@ from pathlib import Path
 import psycopg
 from postgres import Postgres
 from sqlalchemy import text
-from test_log import PROBLEM, create, look, send
+from stored import PROBLEM, create, look, send
 from uploads import batch
 
-from bestarm.service.database import Pen, open_engine
 from bestarm.service.storage import Storage
+from bestarm.service.storage.database import Pen, open_engine
 
 
 def test_sqlite_waits_for_the_disk_and_is_private(tmp_path: Path) -> None:

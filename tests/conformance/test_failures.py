@@ -6,10 +6,11 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from sqlalchemy.exc import OperationalError
-from test_log import PROBLEM, assert_replays, create, look, pause, send
+from stored import PROBLEM, assert_replays, create, look, pause, send
 from uploads import batch
 
 from bestarm.errors import Refused
@@ -32,11 +33,8 @@ def commits_that_fail(storage: Storage, times: int, *, after: bool, spare: int =
             real(connection)
         raise LOST
 
-    dialect.do_commit = failing  # type: ignore[method-assign]
-    try:
+    with patch.object(dialect, "do_commit", failing):
         yield
-    finally:
-        dialect.do_commit = real  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -11,46 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
+from stored import PROBLEM, assert_replays, create, look, pause, send
 from uploads import batch, small_problem
 
 import bestarm
 from bestarm.core.tally import Tally
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.protocol.entries import Upload
-from bestarm.protocol.messages import Stop
+from bestarm.protocol.messages import Download, Stop
 from bestarm.protocol.server import Server
-from bestarm.service.ledger import Snapshot, Study
 from bestarm.service.storage import Storage
-
-PROBLEM = small_problem()
-
-
-def create(storage: Storage, problem: bestarm.Problem = PROBLEM, method: str = "sharp") -> Study:
-    return storage.create(bestarm.method(method, problem, agents=4)).result().study
-
-
-def send(storage: Storage, study: Study, *uploads: Upload) -> list[Any]:
-    return [storage.take(study, upload).result() for upload in uploads]
-
-
-def look(storage: Storage, study: Study) -> Snapshot:
-    return storage.look(study).result()
-
-
-def assert_replays(snapshot: Snapshot) -> None:
-    """The log, from nothing, gives what the snapshot says, bit for bit."""
-    log = snapshot.log[: snapshot.uploads]
-    replayed = Server.replay(snapshot.study.method, log)
-    assert len(replayed.log) == snapshot.uploads
-    assert replayed.total == snapshot.total
-    assert replayed.verdict == snapshot.verdict
-    assert [entry.position for entry in snapshot.entries[: snapshot.uploads]] == list(
-        range(1, snapshot.uploads + 1)
-    )
-    seen: dict[str, int] = {}
-    for upload in log:
-        assert upload.sequence == seen.get(upload.agent, 0) + 1
-        seen[upload.agent] = upload.sequence
 
 
 @pytest.mark.parametrize("method", ["sharp", "famabpe"])
@@ -92,8 +62,10 @@ def test_an_upload_sent_again_gets_the_same_answer(storage: Storage) -> None:
 def test_sent_ten_times_at_once_it_counts_once(storage: Storage) -> None:
     study = create(storage)
     answers = [storage.take(study, batch(PROBLEM, "lab-a", 1)) for _ in range(10)]
-    assert {(a.result().position, a.result().reply.total.samples) for a in answers} == {(1, 12)}
-    assert sum(a.result().new for a in answers) == 1
+    taken = [answer.result() for answer in answers]
+    assert {one.position for one in taken} == {1}
+    assert [one.reply.total.samples for one in taken if isinstance(one.reply, Download)] == [12] * 10
+    assert sum(one.new for one in taken) == 1
     assert look(storage, study).total.samples == 12
 
 
@@ -157,25 +129,6 @@ def test_numbers_too_large_to_add_are_refused_alone(storage: Storage, pulls: int
     snapshot = look(storage, study)
     assert snapshot.total.samples == 24
     assert_replays(snapshot)
-
-
-class pause:
-    """Keeps the writer busy, so that everything asked for meanwhile goes into one transaction."""
-
-    def __init__(self, storage: Storage) -> None:
-        self.storage, self.started, self.go = storage, threading.Event(), threading.Event()
-
-    def __enter__(self) -> None:
-        self.task = self.storage._submit(self.act, None, writes=True)
-        assert self.started.wait(5)
-
-    def act(self, work: object) -> None:
-        self.started.set()
-        self.go.wait(5)
-
-    def __exit__(self, *_: object) -> None:
-        self.go.set()
-        self.task.result()
 
 
 def test_what_waits_together_is_committed_together(storage: Storage) -> None:

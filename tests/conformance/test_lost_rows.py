@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
-from test_log import PROBLEM, assert_replays, create, look, pause, send
+from stored import PROBLEM, assert_replays, create, look, pause, send
 from uploads import batch, small_problem
 
 from bestarm.errors import Refused, ServiceError

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, text
-from test_log import PROBLEM, create, look, send
+from stored import PROBLEM, create, look, send
 from uploads import batch
 
 from bestarm.errors import Refused, ServiceError, UserError
-from bestarm.service.database import Pen, open_engine
 from bestarm.service.storage import Storage
-from bestarm.service.tables import VERSION, prepare, schema
+from bestarm.service.storage.database import Pen, open_engine
+from bestarm.service.storage.tables import VERSION, prepare, schema
 
 
 def set_version(storage: Storage, version: int) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
-from test_log import create
+from stored import create
 from uploads import small_problem
 
 from bestarm.errors import Refused, UserError
-from bestarm.service.admin import admit
 from bestarm.service.storage import Storage
-from bestarm.service.tables import metadata
-from bestarm.service.tokens import TOKEN, Grant, Role, hash_of
+from bestarm.service.storage.admin import admit
+from bestarm.service.storage.tables import metadata
+from bestarm.service.storage.tokens import TOKEN, Grant, Role, hash_of
 
 
 class Time:
@@ -112,7 +112,9 @@ def test_an_admin_token_file_can_bring_its_own(storage: Storage, tmp_path: Path)
     file = tmp_path / "admin-token"
     file.write_text("a" * 43)
     admit(storage, file)
-    assert storage.token(hash_of("a" * 43)).role is Role.ADMIN
+    found = storage.token(hash_of("a" * 43))
+    assert found is not None
+    assert found.role is Role.ADMIN
     file.write_text("too-short")
     with pytest.raises(UserError, match="it holds no token"):
         admit(storage, file)

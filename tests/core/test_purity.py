@@ -25,7 +25,7 @@ PROTOCOL_MAY_USE = {
     "bestarm.methods.method",
     "bestarm.errors",
     "bestarm.problem",
-    "bestarm.problem_checks",
+    "bestarm.problem.checks",
 }
 FORBIDDEN_CALLS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint", "globals"}
 # Parts of numpy that read or write files, hold random state, or know the time.

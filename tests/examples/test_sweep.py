@@ -9,7 +9,7 @@ from pathlib import Path
 
 from example import EXAMPLES, run_example
 
-from bestarm.simulation.grid import load_grid
+from bestarm.sweeps.grid import load_grid
 
 FILE = EXAMPLES / "sweep/sweep.toml"
 

@@ -16,11 +16,12 @@ from typer.testing import CliRunner
 import bestarm
 from bestarm.cli.reproduce import app
 from bestarm.errors import UserError
-from bestarm.experiments import api, films, plans, store, synthetic
+from bestarm.experiments import api, films, plans, synthetic
 from bestarm.experiments.claims import judge, read_claims
 from bestarm.experiments.figures import front, series
 from bestarm.experiments.numbers import read_numbers
 from bestarm.lower_bound import lower_bound
+from bestarm.sweeps import work
 
 Rows = list[dict[str, str]]
 
@@ -197,11 +198,11 @@ def test_the_front_has_no_setting_that_another_beats(mab: Path) -> None:
 
 
 def test_a_second_call_runs_nothing_and_writes_the_same(mab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(cell: object) -> None:
-        raise AssertionError(f"{cell} is run again")
+    def refuse(*piece: object) -> None:
+        raise AssertionError(f"{piece} is run again")
 
     kept = {path: path.read_bytes() for path in mab.rglob("*") if path.is_file()}
-    monkeypatch.setattr(store, "run_cell", refuse)
+    monkeypatch.setattr(work, "run_piece", refuse)
     api.reproduce(["mab"], mab, runs=4)
     assert {path: path.read_bytes() for path in mab.rglob("*") if path.is_file()} == kept
 
@@ -249,6 +250,14 @@ def test_an_out_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(UserError, match="can't be written"):
         api.reproduce(["mab"], tmp_path / "out", runs=1)
+
+
+def test_what_an_earlier_version_left_behind_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "cells.jsonl").write_text(
+        '\n{"key": "0a", "rows": [[0, null, 17.0, 0, 0, 0, true, "", true, false]]}\n'
+    )
+    with pytest.raises(UserError, match=r"cells\.jsonl: line 1 can't be read; delete the file to begin anew"):
+        api.reproduce(["mab"], tmp_path, runs=1)
 
 
 def test_the_orthogonal_instance_warns_of_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestarm.experiments import plans, synthetic
-from bestarm.experiments.cells import Variant, make_cells, run_cell
+from bestarm.experiments.points import Variant, make_points
 from bestarm.lower_bound import lower_bound
+from bestarm.sweeps.api import run_grid
 
 
 @pytest.mark.parametrize(("gap", "bound"), [(0.1, 429), (0.2, 107), (0.3, 48), (0.4, 27), (0.5, 17)])
@@ -34,9 +35,9 @@ def test_a_random_instance_has_unit_vectors_and_the_wanted_gaps(gap: float, seed
 
 
 def test_instances_differ_between_runs_and_seeds_and_are_shared_by_methods() -> None:
-    first = [instance.digest for instance in synthetic.linear_instances(0.1, "random", 3, seed=0)]
-    again = [instance.digest for instance in synthetic.linear_instances(0.1, "random", 3, seed=0)]
-    other = [instance.digest for instance in synthetic.linear_instances(0.1, "random", 3, seed=1)]
+    first = [instance.problem for instance in synthetic.linear_instances(0.1, "random", 3, seed=0)]
+    again = [instance.problem for instance in synthetic.linear_instances(0.1, "random", 3, seed=0)]
+    other = [instance.problem for instance in synthetic.linear_instances(0.1, "random", 3, seed=1)]
     assert first == again
     assert len({*first, *other}) == 6
 
@@ -51,8 +52,9 @@ def test_the_orthogonal_instance_has_the_gap(gap: float) -> None:
 def test_famabpe_on_separate_arms_has_the_reference_mean() -> None:
     """9838 samples with a standard error of 56 over 1,000 runs (round by round); here 200 runs."""
     instances = [synthetic.separate(0.1)]
-    cells = make_cells("mab", 0.1, [Variant.of("famabpe")], instances, agents=10, runs=200, seed=3)
-    samples = np.array([row.samples for cell in cells for row in run_cell(cell)])
+    (point,) = make_points("mab", 0.1, [Variant.of("famabpe")], instances, agents=10, runs=200, seed=3)
+    (result,) = run_grid(point.cells, jobs=1).results
+    samples = result.samples
     error = samples.std(ddof=1) / np.sqrt(samples.size)
     assert samples.size == 200
     assert abs(samples.mean() - 9838) < 4 * np.hypot(error, 56)

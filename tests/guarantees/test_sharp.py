@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def hard(name: str, delta: float) -> bestarm.Problem:
 
 @cache
 def errors(
-    name: str, delta: float, schedule: Schedule | None, horizon: int, **parameters: float
+    name: str, delta: float, schedule: Schedule | None, horizon: int, **parameters: Any
 ) -> bestarm.Result:
     agents = 5 if schedule is None else schedule.agents
     rewards = name if name in ("bernoulli", "bounded") else None

@@ -12,8 +12,8 @@ from serving import Local
 from uploads import small_problem
 
 from bestarm.client.connection import Connection
-from bestarm.service.app import create_app
-from bestarm.service.service import Limits
+from bestarm.service.http.app import create_app
+from bestarm.service.http.service import Limits
 from bestarm.service.storage import Storage
 
 PROBLEM = small_problem()

@@ -156,7 +156,7 @@ def check_rewards(exports: dict[str, dict[str, Any]], folder: Path) -> None:
     """Ledger ⊆ journal = log, for every site, study and arm."""
     told = 0
     for site in SITES:
-        ledger = defaultdict(dict)
+        ledger: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
         for line in (folder / f"{site}.ledger").read_text().splitlines():
             study, trial, arm, reward = line.split()
             assert trial not in ledger[study]

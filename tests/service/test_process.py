@@ -21,7 +21,7 @@ from uploads import batch, small_problem
 
 from bestarm.client.connection import Connection
 from bestarm.errors import ServiceError
-from bestarm.service.verify import verify
+from bestarm.service.view.verify import verify
 
 PROBLEM = small_problem()
 

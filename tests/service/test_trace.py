@@ -21,8 +21,8 @@ from serving import Local, Process, serving
 from bestarm import Agent, Method, Server, Upload, connect, method
 from bestarm.client.connection import Connection
 from bestarm.protocol.messages import reply_from_json, verdict_to_json
-from bestarm.service.app import create_app
-from bestarm.service.service import Limits
+from bestarm.service.http.app import create_app
+from bestarm.service.http.service import Limits
 from bestarm.service.storage import Storage
 
 AGENTS, SEED, LONGEST = 3, 7, 5000

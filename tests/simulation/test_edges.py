@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,8 @@ def test_the_count_trigger_is_exact_and_does_not_overflow(gamma: float, samples:
     exact = Fraction(built.setting.gamma_over, built.setting.gamma_under)
     tally_view = built.rules.estimate(np.array([samples - 1, 1]), np.zeros(2), built.setting)
     wanted = int(samples * exact) + 1
-    in_64_bits = tally_view._replace(samples=np.int64(samples))
+    as_compiled: Any = np.int64(samples)
+    in_64_bits = tally_view._replace(samples=as_compiled)
     assert int(count(in_64_bits, None, 0, built.setting)) == wanted  # type: ignore[arg-type]
 
 
@@ -65,7 +67,7 @@ def test_the_count_trigger_is_exact_and_does_not_overflow(gamma: float, samples:
         ("falinpe", LINEAR, {"gamma1": 1e20, "gamma2": 999.0}),
     ],
 )
-def test_large_triggers_end(name: str, problem: Problem, parameters: dict[str, float]) -> None:
+def test_large_triggers_end(name: str, problem: Problem, parameters: dict[str, Any]) -> None:
     result = simulate(problem, name, agents=3, runs=2, max_samples=10**6, **parameters)
     assert (result.samples > 0).all()
 

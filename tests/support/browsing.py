@@ -46,7 +46,7 @@ class Window:
         self.requests: list[Request] = []
         self.complaints: list[str] = []
         self.answered: list[Request] = []
-        self.context = browser.new_context(**{"locale": "en-GB", "accept_downloads": True} | options)
+        self.context = browser.new_context(**{"locale": "en-GB", "accept_downloads": True, **options})
         self.page: Page = self.context.new_page()
         self.page.on("request", lambda request: self.requests.append(request))
         self.page.on("response", lambda response: self.answered.append(response.request))

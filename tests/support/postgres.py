@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -46,17 +47,17 @@ def postgres(*, durable: bool) -> Iterator[Postgres]:
     folder = Path(tempfile.mkdtemp(prefix="bestarm-pg-"))
     data = folder / "data"
     owner = unprivileged()
+    options: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
     if owner is not None:
         os.chown(folder, owner.pw_uid, owner.pw_gid)
-    who = {} if owner is None else {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    initdb = [programs / "initdb", "-D", data, "-A", "trust", "-U", SUPERUSER, "-E", "UTF8", "--locale=C", "-N"]
-    subprocess.run(initdb, check=True, **who, **quiet)
+        options |= {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
+    words = ["-D", str(data), "-A", "trust", "-U", SUPERUSER, "-E", "UTF8", "--locale=C", "-N"]
+    subprocess.run([str(programs / "initdb"), *words], check=True, **options)
     settings = {"listen_addresses": "", "unix_socket_directories": str(folder), "max_connections": "200"}
     if not durable:
         settings |= {"fsync": "off", "full_page_writes": "off"}
-    options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
-    process = subprocess.Popen([programs / "postgres", "-D", data, *options], **who, **quiet)
+    words = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
+    process = subprocess.Popen([str(programs / "postgres"), "-D", str(data), *words], **options)
     try:
         server = Postgres(folder)
         wait_for(server, process)

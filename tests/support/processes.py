@@ -59,10 +59,6 @@ class Nursery:
 
 def nurse() -> None:
     """The nursery's own process: one order a line."""
-    import bestarm.client.remote
-    import bestarm.service.admin
-    import bestarm.service.app
-    import bestarm.service.listener  # noqa: F401 (imported once, for all children)
 
     children: dict[str, int] = {}
     for line in sys.stdin:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bestarm.cli.options import Options, Task, with_options
+from bestarm.cli.options import Options, Simulation, with_options
 from bestarm.cli.output import (
     Format,
     count,
@@ -49,10 +49,10 @@ def compare(
     ] = "famabpe,sharp",
 ) -> None:
     """Run several methods on the same problem with the same seeds, in one table."""
-    task = options.read()
-    built = read_methods(task, methods, parse_parameters(options.set or []))
+    simulation = options.read()
+    built = read_methods(simulation, methods, parse_parameters(options.set or []))
     labels = [label for label, _ in built]
-    results = run(task, built)
+    results = run(simulation, built)
     if options.plot is not None:
         save(plot_compare(results, labels), options.plot)
     if options.format is Format.json:
@@ -61,7 +61,7 @@ def compare(
         print_table(*describe(results, labels))
 
 
-def read_methods(task: Task, text: str, common: dict[str, Parameter]) -> list[tuple[str, Method]]:
+def read_methods(simulation: Simulation, text: str, common: dict[str, Parameter]) -> list[tuple[str, Method]]:
     """The methods of `--methods`, each with its label."""
     labels = [label.strip() for label in text.split(",")]
     found = []
@@ -74,7 +74,7 @@ def read_methods(task: Task, text: str, common: dict[str, Parameter]) -> list[tu
             )
         if label in labels[:place]:
             raise UserError(f"--methods has {label!r} twice; once is enough, the runs would be the same.")
-        found.append((label, task.method(name, common | parse_parameters(settings))))
+        found.append((label, simulation.method(name, common | parse_parameters(settings))))
     return found
 
 

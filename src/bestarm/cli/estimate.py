@@ -12,7 +12,7 @@ from bestarm.cli.options import numbers
 from bestarm.cli.output import Format, count, make_table, number, print_json, print_table
 from bestarm.cli.progress import Progress, saying_when_compiling
 from bestarm.errors import UserError
-from bestarm.estimate import GAPS, Estimate, Row
+from bestarm.estimate import GAPS, Estimate, Expectation
 from bestarm.estimate import estimate as expect
 from bestarm.methods import parse_parameters
 from bestarm.problem import Problem
@@ -108,7 +108,7 @@ def describe(found: Estimate) -> list[Table | str]:
     return [title, table, *sentences]
 
 
-def cells(row: Row) -> list[str]:
+def cells(row: Expectation) -> list[str]:
     """A line of the table."""
     low, high = row.interval
     return [

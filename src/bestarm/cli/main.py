@@ -16,9 +16,9 @@ from bestarm.cli.output import say, show_warnings_as_lines
 from bestarm.errors import ServiceError, UserError
 from bestarm.simulation.interrupts import INTERRUPTED
 
-# name: (file in bestarm.cli, help line); a file has a Typer `app` with the command of that name, or a group.
+# name: (module in bestarm.cli, help line); a file has a Typer `app` with the command of that name, or a group.
 COMMANDS = {
-    "demo": ("demo", "A whole federation on this machine, live, in under a minute."),
+    "demo": ("demo.command", "A whole federation on this machine, live, in under a minute."),
     "simulate": ("simulate", "Run a method many times on a simulated problem."),
     "compare": ("compare", "Several methods on the same problem and runs, in one table."),
     "estimate": ("estimate", "How many samples and messages a study will take."),

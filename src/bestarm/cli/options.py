@@ -18,7 +18,7 @@ from bestarm.errors import UserError
 from bestarm.methods import Method, Parameter, check_agents
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
-from bestarm.problem_file import naming, read_text
+from bestarm.problem.file import naming, read_text
 from bestarm.simulation.schedule import Offline, Schedule
 
 AGENTS = 10
@@ -115,7 +115,7 @@ class Options:
     )
     format: Annotated[Format, typer.Option(help="For people, or for programs.")] = Format.table
 
-    def read(self) -> Task:
+    def read(self) -> Simulation:
         """Everything that the options say, read and checked."""
         if self.jobs != 1 and self.cluster is not None:
             raise UserError("--jobs and --cluster are both given; the work is done in one place or the other.")
@@ -132,7 +132,7 @@ class Options:
         if engine == "events" and schedule.replay is not None:
             say("a replayed schedule names every round, so nothing can be skipped: using --engine rounds.")
             engine = "rounds"
-        return Task(self, problem, schedule, table, engine)
+        return Simulation(self, problem, schedule, table, engine)
 
     def _read_problem(self, table: dict[str, list[float]] | None) -> Problem:
         given: dict[str, Any] = {"sigma": self.sigma, "delta": self.delta, "epsilon": self.epsilon}
@@ -170,7 +170,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Task:
+class Simulation:
     """The options, read and checked."""
 
     options: Options

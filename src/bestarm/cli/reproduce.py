@@ -70,8 +70,9 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments again, and say which of its statements hold."""
     try:
-        from bestarm.experiments.api import EXPERIMENTS, default_jobs
+        from bestarm.experiments.api import EXPERIMENTS
         from bestarm.experiments.api import reproduce as run
+        from bestarm.sweeps.work import default_jobs
     except ImportError as error:
         raise UserError(f'{error.name} is missing: pip install "bestarm[experiments]".') from None
     started = time.perf_counter()

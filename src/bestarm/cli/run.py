@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from bestarm.cli.options import Task
+from bestarm.cli.options import Simulation
 from bestarm.cli.output import say
 from bestarm.cli.progress import Progress, saying_after_a_while, saying_when_compiling
 from bestarm.methods import Kind, Method
@@ -17,35 +17,35 @@ from bestarm.simulation.result import Result
 from bestarm.simulation.schedule import Schedule
 
 
-def run(task: Task, methods: Sequence[tuple[str, Method]]) -> list[Result]:
+def run(simulation: Simulation, methods: Sequence[tuple[str, Method]]) -> list[Result]:
     """One result for each method, with the same seeds."""
-    options = task.options
-    warn_of_ties(task.problem)
+    options = simulation.options
+    warn_of_ties(simulation.problem)
     results = []
-    with saying_when_compiling(task.engine), Progress(options.runs * len(methods)) as progress:
+    with saying_when_compiling(simulation.engine), Progress(options.runs * len(methods)) as progress:
         for label, method in methods:
             progress.label = label
-            results.append(run_one(task, method, len(methods) > 1, progress))
+            results.append(run_one(simulation, method, len(methods) > 1, progress))
     for result in results:
         with saying_after_a_while(f"computing the theorem's bound for {result.method} …"):
             _ = result.bounds
     return results
 
 
-def run_one(task: Task, method: Method, comparing: bool, progress: Progress) -> Result:
+def run_one(simulation: Simulation, method: Method, comparing: bool, progress: Progress) -> Result:
     """The result of one method. In a comparison the baselines without agents go without the schedule."""
-    options, schedule, engine = task.options, task.schedule, task.engine
+    options, schedule, engine = simulation.options, simulation.schedule, simulation.engine
     if comparing and method.kind is not Kind.FEDERATED and schedule != Schedule.uniform(schedule.agents):
         say(f"{method.name} has no agents at their own pace; it runs without the schedule.")
         schedule = Schedule.uniform(schedule.agents)
     work = partial(
         simulate,
-        task.problem,
+        simulation.problem,
         method,
         seed=options.seed,
         engine=engine,
         rewards=options.rewards,
-        table=task.table,
+        table=simulation.table,
         schedule=schedule,
         max_samples=options.max_samples,
     )

@@ -59,11 +59,11 @@ def serve(
 ) -> None:
     """Run the server that sites talk to."""
     try:
-        from bestarm.service.admin import admit
-        from bestarm.service.app import create_app
-        from bestarm.service.listener import bind, is_loopback, listen
-        from bestarm.service.service import Limits
+        from bestarm.service.http.app import create_app
+        from bestarm.service.http.listener import bind, is_loopback, listen
+        from bestarm.service.http.service import Limits
         from bestarm.service.storage import Storage
+        from bestarm.service.storage.admin import admit
     except ModuleNotFoundError as error:
         raise UserError(
             f"{error.name} is not installed; install the server with pip install 'bestarm[server]'."

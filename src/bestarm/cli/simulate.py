@@ -51,9 +51,9 @@ def simulate(
     ] = "sharp",
 ) -> None:
     """Run a method many times on a simulated problem, and say what it cost and how often it was wrong."""
-    task = options.read()
-    built = task.method(method, parse_parameters(options.set or []))
-    result = run(task, [(method, built)])[0]
+    simulation = options.read()
+    built = simulation.method(method, parse_parameters(options.set or []))
+    result = run(simulation, [(method, built)])[0]
     if options.plot is not None:
         result.plot(options.plot)
     if options.format is Format.json:

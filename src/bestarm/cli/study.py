@@ -14,7 +14,7 @@ from bestarm.client.connection import Connection, Settings, resolve
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import parse_parameters
 from bestarm.problem import Problem
-from bestarm.problem_file import naming, read_text
+from bestarm.problem.file import naming, read_text
 
 app = typer.Typer(
     rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Studies on a server."
@@ -186,8 +186,8 @@ def verify(
 ) -> None:
     """Recompute every verdict of an export from its log, without a server; exit code 1 if one differs."""
     from bestarm.protocol.messages import verdict_to_json
-    from bestarm.service.bodies import parse
-    from bestarm.service.verify import verify as recompute
+    from bestarm.service.http.bodies import parse
+    from bestarm.service.view.verify import verify as recompute
 
     with naming(str(file)):
         text = read_text(file)

@@ -23,9 +23,9 @@ from bestarm.cli.output import (
 )
 from bestarm.cli.progress import PATIENCE, Progress
 from bestarm.errors import UserError
-from bestarm.simulation.cell import Cell
-from bestarm.simulation.grid import load_grid
-from bestarm.simulation.sweep import Sweep, run_grid, runs_path
+from bestarm.sweeps.api import Sweep, run_grid, runs_path
+from bestarm.sweeps.cell import Cell
+from bestarm.sweeps.grid import load_grid
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

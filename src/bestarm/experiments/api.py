@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import os
 import platform
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -15,16 +13,20 @@ import bestarm
 from bestarm.errors import UserError
 from bestarm.experiments import movielens as movielens_data
 from bestarm.experiments import plans, synthetic
-from bestarm.experiments.cells import Cell, code_hash
 from bestarm.experiments.claims import Claim, judge, write_claims
 from bestarm.experiments.figures import write_figures
 from bestarm.experiments.films import make_films
 from bestarm.experiments.numbers import read_numbers, write_runs, write_summary
+from bestarm.experiments.points import Point, expected_seconds
 from bestarm.experiments.report import write_report
-from bestarm.experiments.store import Store, expected_seconds, run_cells
+from bestarm.simulation.sources import code_version
+from bestarm.sweeps.grid import check_whole
+from bestarm.sweeps.runs_file import Piece, Runs
+from bestarm.sweeps.table_file import write_table
+from bestarm.sweeps.work import work
 
 EXPERIMENTS = ("mab", "linear", "movielens")
-ABOUT = "about.csv"
+ABOUT, KEPT = "about.csv", "cells.jsonl"
 
 Progress = Callable[[str, float, float], None]
 
@@ -43,7 +45,7 @@ def reproduce(
 ) -> list[Claim]:
     """Run some of the paper's experiments and write everything into a folder; returns the claims.
 
-    Cells that are in the folder already are not run again, so an interrupted call goes on where it stopped.
+    Runs that are kept in the folder are not made again, so an interrupted call goes on where it stopped.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def reproduce(
     _check(what, runs, seed, instance, data, min_ratings, jobs)
     about = {
         "bestarm": bestarm.__version__,
-        "code": code_hash(),
+        "code": code_version(),
         "experiments": " ".join(what),
         "runs": str(runs),
         "seed": str(seed),
@@ -66,32 +68,33 @@ def reproduce(
         "python": platform.python_version(),
         **{package: version(package) for package in ("numpy", "scipy", "numba", "pandas", "scikit-learn")},
     }
-    cells = _cells(what, runs, seed, instance, data, min_ratings, about, progress)
+    points = _points(what, runs, seed, instance, data, min_ratings, about, progress)
+    cells = [cell for point in points for cell in point.cells]
     try:
         out.mkdir(parents=True, exist_ok=True)
-        store = Store(out)
     except OSError as error:
         raise UserError(f"{out}: the folder can't be written ({error.strerror}).") from None
-    missing = {cell.key: expected_seconds(cell) for cell in cells if cell not in store}
-    total, done = sum(missing.values()), 0.0
-    progress("running", done, total)
-
-    def one_more(cell: Cell) -> None:
-        nonlocal done
-        done += missing[cell.key]
+    with Runs(cells, out / KEPT) as kept:
+        seconds = {cell.key: expected_seconds(cell) for cell in cells}
+        total = sum(seconds[cell.key] * (cell.runs - kept.finished(cell)) for cell in cells)
+        done = 0.0
         progress("running", done, total)
 
-    run_cells(cells, store, jobs, one_more)
+        def one_more(piece: Piece) -> None:
+            nonlocal done
+            done += seconds[piece.key] * len(piece.outcomes)
+            progress("running", done, total)
+
+        work(cells, kept, jobs, None, one_more)
     progress("drawing", 0.0, 0.0)
-    return write_everything(out, cells, store, about)
+    return write_everything(out, points, kept, about)
 
 
-def write_everything(out: Path, cells: Sequence[Cell], store: Store, about: dict[str, str]) -> list[Claim]:
+def write_everything(out: Path, points: Sequence[Point], kept: Runs, about: dict[str, str]) -> list[Claim]:
     """Numbers first; figures, claims and report are then made from the files that hold the numbers."""
-    write_runs(out, [(cell, store[cell]) for cell in cells])
+    write_runs(out, points, kept)
     write_summary(out)
-    with (out / ABOUT).open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([("name", "value"), *about.items()])
+    write_table(out / ABOUT, ["name", "value"], ({"name": name, "value": about[name]} for name in about))
     numbers = read_numbers(out)
     claims = judge(numbers, about)
     write_claims(out, claims)
@@ -100,12 +103,7 @@ def write_everything(out: Path, cells: Sequence[Cell], store: Store, about: dict
     return claims
 
 
-def default_jobs() -> int:
-    """One process for each core that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _cells(
+def _points(
     what: Sequence[str],
     runs: int,
     seed: int,
@@ -114,12 +112,12 @@ def _cells(
     min_ratings: int,
     about: dict[str, str],
     progress: Progress,
-) -> list[Cell]:
-    cells: list[Cell] = []
+) -> list[Point]:
+    points: list[Point] = []
     if "mab" in what:
-        cells += plans.mab_cells(runs, seed)
+        points += plans.mab_points(runs, seed)
     if "linear" in what:
-        cells += plans.linear_cells(runs, seed, instance)
+        points += plans.linear_points(runs, seed, instance)
     if "movielens" in what:
         assert data is not None
         progress(f"reading {data.name}", 0.0, 0.0)
@@ -141,20 +139,20 @@ def _cells(
             "data largest reward": f"{films.rewards.max():.4f}",
             "data length of theta": f"{np.linalg.norm(films.theta):.4f}",
         }
-        found = list(plans.movielens_cells(films, runs, seed))
-        if not any(cell.experiment == plans.movielens(min(plans.ARM_COUNTS)) for cell in found):
+        found = list(plans.movielens_points(films, runs, seed))
+        if not any(point.experiment == plans.movielens(min(plans.ARM_COUNTS)) for point in found):
             raise UserError(f"the rewards of {data.name} are too close together for any of the gaps.")
-        cells += found
-    about |= _ranks(cells)
-    return cells
+        points += found
+    about |= _ranks(points)
+    return points
 
 
-def _ranks(cells: Sequence[Cell]) -> dict[str, str]:
+def _ranks(points: Sequence[Point]) -> dict[str, str]:
     """The smallest and largest rank of the features, by experiment."""
     problems = {
-        (cell.experiment, digest): instance.problem.features
-        for cell in cells
-        for digest, instance in zip(cell.digests, cell.instances, strict=True)
+        (point.experiment, cell.problem.fingerprint): cell.problem.features
+        for point in points
+        for cell in point.cells
     }
     ranks: dict[str, list[int]] = {}
     for (experiment, _), features in problems.items():
@@ -172,14 +170,9 @@ def _check(
     min_ratings: int,
     jobs: int,
 ) -> None:
-    for name, value, least in (
-        ("runs", runs, 1),
-        ("seed", seed, 0),
-        ("min-ratings", min_ratings, 0),
-        ("jobs", jobs, 1),
-    ):
-        if value < least:
-            raise UserError(f"{name} is {value}; it must be a whole number of at least {least}.")
+    for name, value, least in (("runs", runs, 1), ("seed", seed, 0), ("min-ratings", min_ratings, 0)):
+        check_whole(name, value, least)
+    check_whole("jobs", jobs, 1)
     if unknown := [name for name in what if name not in EXPERIMENTS]:
         raise UserError(f"there is no experiment {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}.")
     if instance not in synthetic.INSTANCES:

@@ -10,9 +10,11 @@ import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from bestarm.experiments import phrases
 from bestarm.experiments.numbers import Line, Numbers
+from bestarm.sweeps.table_file import write_table
 
 CLAIMS = "claims.csv"
 YES, PARTLY, NO, UNTESTED = "yes", "partly", "no", "not tested"
@@ -57,27 +59,14 @@ def judge(numbers: Numbers, about: About) -> list[Claim]:
 
 def write_claims(folder: Path, claims: Iterable[Claim]) -> None:
     """Write `claims.csv`."""
-    with (folder / CLAIMS).open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, [field.name for field in fields(Claim)], lineterminator="\n")
-        table.writeheader()
-        table.writerows(asdict(claim) for claim in claims)
+    write_table(folder / CLAIMS, [field.name for field in fields(Claim)], map(asdict, claims))
 
 
 def read_claims(folder: Path) -> list[Claim]:
     """The rows of `claims.csv`."""
     with (folder / CLAIMS).open(newline="", encoding="utf-8") as file:
-        return [
-            Claim(
-                row["name"],
-                row["says"],
-                row["parameters"],
-                row["measured"],
-                int(row["runs"]),
-                row["verdict"],
-                row["instead"],
-            )
-            for row in csv.DictReader(file)
-        ]
+        rows: list[dict[str, Any]] = [row | {"runs": int(row["runs"])} for row in csv.DictReader(file)]
+    return [Claim(**row) for row in rows]
 
 
 def verdict(holds: Sequence[bool]) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bestarm.errors import UserError
-from bestarm.experiments.cells import Instance
 from bestarm.experiments.movielens import MovieLens
+from bestarm.experiments.points import Instance
 from bestarm.experiments.synthetic import DELTA, SIGMA
 from bestarm.problem import Problem
 

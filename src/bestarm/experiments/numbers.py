@@ -5,18 +5,24 @@ from __future__ import annotations
 import csv
 import json
 import math
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bestarm.experiments.cells import LOWER_BOUND, Cell, Row
-from bestarm.methods import method as build_method
+from bestarm.experiments.points import LOWER_BOUND, Point
+from bestarm.simulation.outcome import Outcome, is_wrong
+from bestarm.sweeps.runs_file import Runs
+from bestarm.sweeps.table_file import write_table
 
 RUNS, SUMMARY = "runs.csv", "summary.csv"
+RUN_COLUMNS = (
+    *("experiment", "instance", "arms", "dimension", "agents", "sigma", "delta", "epsilon", "gap"),
+    *("variant", "method", "parameters", "seed", "run", "instance_seed"),
+    *("samples", "communications", "switches", "unsent", "finished", "arm", "best", "wrong"),
+)
 SURE = 0.95  # of the intervals
 
 
@@ -90,19 +96,9 @@ class Numbers:
         ]
 
 
-def write_runs(folder: Path, done: Sequence[tuple[Cell, list[Row]]]) -> None:
+def write_runs(folder: Path, points: Iterable[Point], runs: Runs) -> None:
     """Write `runs.csv`: what was run, with all parameters, the seeds, and what came out."""
-    what = ["experiment", "instance", "arms", "dimension", "agents", "sigma", "delta", "epsilon", "gap"]
-    columns = [*what, "variant", "method", "parameters", "seed", *Row._fields]
-    with (folder / RUNS).open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(columns)
-        for cell, rows in done:
-            first = [cell.experiment, *_setting(cell)]
-            parameters = json.dumps(_parameters(cell), sort_keys=True)
-            middle = [cell.variant.name, cell.variant.method, parameters, cell.seed]
-            for row in rows:
-                table.writerow([*first, *middle, *(_plain(value) for value in row)])
+    write_table(folder / RUNS, RUN_COLUMNS, (row for point in points for row in _run_rows(point, runs)))
 
 
 def write_summary(folder: Path) -> None:
@@ -111,11 +107,8 @@ def write_summary(folder: Path) -> None:
     with (folder / RUNS).open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             groups.setdefault((row["experiment"], row["variant"], row["gap"]), []).append(row)
-    with (folder / SUMMARY).open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, [field.name for field in fields(Line)], lineterminator="\n")
-        table.writeheader()
-        for rows in groups.values():
-            table.writerow({name: _plain(value) for name, value in asdict(summarise(rows)).items()})
+    columns = [field.name for field in fields(Line)]
+    write_table(folder / SUMMARY, columns, (_plain(asdict(summarise(rows))) for rows in groups.values()))
 
 
 def read_numbers(folder: Path) -> Numbers:
@@ -167,30 +160,35 @@ def _interval(name: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[
     }
 
 
-def _setting(cell: Cell) -> list[Any]:
-    problem = cell.instances[0].problem
-    kind = problem.name if problem.linear else "fixed"
-    sizes = [kind, problem.K, problem.dimension, cell.agents]
-    return [*sizes, problem.sigma, problem.delta, problem.epsilon, cell.gap]
+def _run_rows(point: Point, runs: Runs) -> Iterator[dict[str, Any]]:
+    """One row a run. `best`: the best arm was returned; `wrong`: one that is worse by more than epsilon."""
+    for cell, instance_seed in zip(point.cells, point.seeds, strict=True):
+        problem = cell.problem
+        assert problem.means is not None
+        best = np.flatnonzero(problem.means == problem.means.max()).tolist()
+        wrong = is_wrong(problem.means, problem.epsilon)
+        what = cell.describe() | {
+            "experiment": point.experiment,
+            "instance": problem.name if problem.linear else "fixed",
+            "gap": point.gap,
+            "variant": point.variant.name,
+            "parameters": json.dumps(dict(cell.parameters), sort_keys=True),
+            "instance_seed": instance_seed,
+        }
+        for run, numbers in zip(cell.numbers, runs.numbers(cell).tolist(), strict=True):
+            outcome = Outcome(*numbers)
+            arm, finished = int(outcome.arm), bool(outcome.stopped)
+            answer = {
+                "finished": finished,
+                "arm": problem.arms[arm] if finished and cell.method != LOWER_BOUND else "",
+                "best": finished and arm in best,
+                "wrong": finished and bool(wrong[arm]),
+            }
+            row = {**what, "run": run, **_plain(outcome._asdict() | answer)}
+            yield {column: row[column] for column in RUN_COLUMNS}
 
 
-def _parameters(cell: Cell) -> dict[str, Any]:
-    """All parameters of the cell's method, those that have their defaults included."""
-    if cell.variant.method == LOWER_BOUND:
-        return {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # said elsewhere
-        problem = cell.instances[0].problem
-        built = build_method(cell.variant.method, problem, cell.agents, **dict(cell.variant.parameters))
-    return dict(built.parameters)
-
-
-def _plain(value: Any) -> Any:
-    """Whole numbers without a point, True as 1, nothing as an empty cell."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return repr(value) if isinstance(value, float) else value
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Whole numbers without a point, True as 1."""
+    whole = {name for name, value in row.items() if isinstance(value, int | float) and value % 1 == 0}
+    return {name: int(value) if name in whole else value for name, value in row.items()}

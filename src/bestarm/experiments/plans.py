@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from bestarm.experiments import films as film_arms
 from bestarm.experiments import synthetic
-from bestarm.experiments.cells import LOWER_BOUND, Cell, Instance, Variant, make_cells
 from bestarm.experiments.films import Films, arm_set, reachable
+from bestarm.experiments.points import LOWER_BOUND, Instance, Point, Variant, make_points
 from bestarm.experiments.synthetic import AGENTS, DELTA, SIGMA
 
 HARDEST, EASIEST = 0.1, 0.5  # the parameters are swept at the smallest gap
@@ -39,7 +39,7 @@ def movielens(arms: int) -> str:
     return f"movielens-{arms}"
 
 
-def mab_cells(runs: int, seed: int) -> Iterator[Cell]:
+def mab_points(runs: int, seed: int) -> Iterator[Point]:
     """Separate arms: the paper's methods and sharp at every gap, and famabpe over γ."""
     variants = [BOUND, FAMABPE, UGAPEC, SYNC_UGAPEC, SHARP]
     variants += [*SHARPS, SYNC_UGAPEC_ALL, *(Variant.of("famabpe", gamma=gamma) for gamma in GAMMAS)]
@@ -47,17 +47,17 @@ def mab_cells(runs: int, seed: int) -> Iterator[Cell]:
     periods = [Variant.of("sync-ugapec", period=period) for period in PERIODS if period != 100 // AGENTS]
     for gap in synthetic.GAPS:
         chosen = variants + (periods if gap == HARDEST else [])
-        yield from make_cells(MAB, gap, chosen, [synthetic.separate(gap)], agents=AGENTS, runs=runs, seed=seed)
+        yield from make_points(MAB, gap, chosen, [synthetic.separate(gap)], agents=AGENTS, runs=runs, seed=seed)
 
 
-def linear_cells(runs: int, seed: int, instance: str) -> Iterator[Cell]:
+def linear_points(runs: int, seed: int, instance: str) -> Iterator[Point]:
     """Arms with features in five dimensions; falinpe over γ₁ and γ₂ at the smallest gap."""
     for gap in synthetic.GAPS:
         instances = synthetic.linear_instances(gap, instance, runs, seed)
         yield from _linear(LINEAR, gap, instances, runs, seed)
 
 
-def movielens_cells(films: Films, runs: int, seed: int) -> Iterator[Cell]:
+def movielens_points(films: Films, runs: int, seed: int) -> Iterator[Point]:
     """Films: ten and a hundred arms at every gap that the films allow."""
     for arms in ARM_COUNTS:
         for gap in film_arms.GAPS:
@@ -92,7 +92,9 @@ def largest_lambda(gamma1: float) -> float:
     return SIGMA**2 * inflation**2 * math.log(2 / DELTA)
 
 
-def _linear(experiment: str, gap: float, instances: Sequence[Instance], runs: int, seed: int) -> Iterator[Cell]:
+def _linear(
+    experiment: str, gap: float, instances: Sequence[Instance], runs: int, seed: int
+) -> Iterator[Point]:
     arms = instances[0].problem.K
     variants = [BOUND, FALINPE, GREEDY, LINGAPE, SYNC_LINGAPE, SHARP, *SHARPS, FAMABPE]
     if arms == max(ARM_COUNTS) and gap != EASIEST:
@@ -100,4 +102,4 @@ def _linear(experiment: str, gap: float, instances: Sequence[Instance], runs: in
     if gap == HARDEST:
         variants += falinpe_sweep(experiment, arms)
         variants += [Variant.of("sync-lingape", period=period) for period in PERIODS]
-    yield from make_cells(experiment, gap, variants, instances, agents=AGENTS, runs=runs, seed=seed)
+    yield from make_points(experiment, gap, variants, instances, agents=AGENTS, runs=runs, seed=seed)

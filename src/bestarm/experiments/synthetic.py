@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bestarm.experiments.cells import Instance
+from bestarm.experiments.points import Instance
 from bestarm.problem import Problem
 
 ARMS, DIMENSION, AGENTS = 5, 5, 10

@@ -33,12 +33,8 @@ __all__ = [
 MOST_AGENTS = 10**7
 
 
-def method(
-    name: str, problem: Problem, agents: int = 1, *, counted: int | None = None, **parameters: Parameter
-) -> Method:
+def method(name: str, problem: Problem, agents: int = 1, **parameters: Parameter) -> Method:
     """A method by name, with its parameters; what is not given takes the method's default.
-
-    `counted` is for a study from which arms were withdrawn: how many it had.
 
     >>> problem = Problem(arms=["A", "B"], sigma=0.3, delta=0.05, epsilon=0.0)
     >>> method("famabpe", problem, agents=10, gamma=0.1).parameters["gamma"]
@@ -61,7 +57,7 @@ def method(
                 f"{name} has no parameter {key!r}; it has {', '.join(merged)}.{_did_you_mean(key, merged)}"
             )
         merged[key] = value
-    return compose(recipe, problem, agents, merged, counted)
+    return compose(recipe, problem, agents, merged)
 
 
 def _of_rules(chosen: Mapping[str, Parameter]) -> Iterator[str]:

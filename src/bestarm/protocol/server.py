@@ -11,9 +11,10 @@ import numpy as np
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
-from bestarm.methods import method as build_method
+from bestarm.methods.compose import compose
 from bestarm.methods.method import Method
 from bestarm.methods.recipe import Kind
+from bestarm.problem import Problem
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Reopen, Upload
 from bestarm.protocol.messages import (
     MOST_PULLS,
@@ -293,10 +294,10 @@ class Server:
             self.arms = (*self.arms, added[0])
         self._refold(self.log)
 
-    def _built(self, problem: Any) -> Method:
+    def _built(self, problem: Problem) -> Method:
         method = self.original
         counted = len(problem.arms) + len(self.withdrawn)
-        return build_method(method.name, problem, method.agents, counted=counted, **method.parameters)
+        return compose(method.recipe, problem, method.agents, method.parameters, counted)
 
     def _refold(self, uploads: list[Upload]) -> None:
         self._begin()

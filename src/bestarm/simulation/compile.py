@@ -1,14 +1,13 @@
 """Compiled twins of the package's own functions: the same code object, compiled by numba, never a second copy.
 
 A twin's globals are those of the original with the package's functions among them replaced by their twins.
-numba's cache on disk does not notice a changed callee, so its folder is named after a hash of the sources that
-functions are compiled from: a changed line in any of them means a new folder.
+numba's cache on disk does not notice a changed callee, so its folder is named after the version of the
+code (`simulation.sources`): a changed line in any source that runs are made by means a new folder.
 """
 
 from __future__ import annotations
 
 import dis
-import hashlib
 import os
 import types
 from functools import cache
@@ -16,25 +15,15 @@ from pathlib import Path
 
 import numba
 
-import bestarm
 from bestarm.simulation.rebind import Function, rebind
-
-
-def source_hash() -> str:
-    """A short hash of every source file that a compiled function can come from."""
-    digest = hashlib.sha256()
-    root = Path(bestarm.__file__).parent
-    for path in (*sorted((root / "core").glob("*.py")), *sorted((root / "simulation").glob("*.py"))):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+from bestarm.simulation.sources import code_version
 
 
 @cache
 def use_cache() -> Path:
     """Tell numba where to keep compiled code: `BESTARM_CACHE`, or bestarm's folder in the user's cache."""
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bestarm"
-    folder = Path(os.environ.get("BESTARM_CACHE") or user) / f"compiled-{source_hash()}"
+    folder = Path(os.environ.get("BESTARM_CACHE") or user) / f"compiled-{code_version()}"
     numba.config.CACHE_DIR = str(folder)
     return folder
 

@@ -1,0 +1,1 @@
+"""`bestarm demo`: a whole federation on this machine, as processes or within one."""

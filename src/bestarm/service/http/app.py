@@ -1,0 +1,110 @@
+"""The HTTP application: routes, refusals as JSON, and the dashboard's files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bestarm import __version__
+from bestarm.service.http.bodies import answer
+from bestarm.service.http.pages import Pages
+from bestarm.service.http.refusals import refuse_in_json
+from bestarm.service.http.routes import shapes, sites, studies, tokens, watch
+from bestarm.service.http.routes.describe import answers, describe
+from bestarm.service.http.service import Limits, Service
+from bestarm.service.http.shortcut import Shortcut
+from bestarm.service.storage import Storage
+from bestarm.service.storage.counters import Counters
+
+DASHBOARD = Path(__file__).parents[1] / "dashboard"
+UPLOADS = "/v1/studies/{study}/uploads"
+
+
+def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
+    """The application around a storage, which stays the caller's to close."""
+    service = Service(storage, limits)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.hub.open()
+        polling = asyncio.create_task(service.poll())
+        yield
+        service.hub.close()
+        polling.cancel()
+        with suppress(asyncio.CancelledError):
+            await polling
+
+    app = App(
+        title="bestarm",
+        version=__version__,
+        description="Several sites find the best of K options together, at their own pace, with a guarantee.",
+        lifespan=lifespan,
+        openapi_url=None,  # it is served below, to those with a token; the pages around it load from elsewhere
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    refuse_in_json(app)
+
+    @app.get("/healthz", summary="Whether the server answers", responses={200: {"model": shapes.Health}})
+    async def healthz() -> Response:
+        return answer({"status": "ok", "version": __version__})
+
+    @app.get("/openapi.json", summary="This description", responses=answers(None, 200, 401, 429))
+    async def openapi(request: Request) -> Response:
+        await service.access.who(request)
+        return answer(app.openapi())
+
+    for part in (sites, studies, tokens, watch):
+        app.router.routes.extend(part.router(service).routes)  # one flat list, those of the sites first
+    if (DASHBOARD / "index.html").is_file():
+        app.mount("/", Pages(directory=DASHBOARD, html=True))
+    uploads = next(route for route in app.routes if isinstance(route, APIRoute) and route.path == UPLOADS)
+    app.shortcut = Shortcut(uploads, storage.counters)
+    app.add_middleware(Count, counters=storage.counters)
+    return app
+
+
+class App(FastAPI):
+    """FastAPI with our description of the routes, and a short way to one of them."""
+
+    shortcut: Shortcut | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.shortcut is None or not await self.shortcut.takes(scope, receive, send):
+            await super().__call__(scope, receive, send)
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            self.openapi_schema = describe(self)
+        return self.openapi_schema
+
+
+class Count:
+    """Counts every answer by route and status."""
+
+    def __init__(self, app: ASGIApp, counters: Counters) -> None:
+        self.app = app
+        self.counters = counters
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", "other")
+                self.counters.requests[route, message["status"]] += 1
+            await send(message)
+
+        await self.app(scope, receive, counted)

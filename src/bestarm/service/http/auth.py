@@ -1,0 +1,84 @@
+"""Who is calling, and whether they may."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import math
+import time
+
+from starlette.requests import Request
+
+from bestarm.errors import Refused
+from bestarm.service.http.rates import Buckets
+from bestarm.service.storage import Storage
+from bestarm.service.storage.tokens import TOKEN, Role, Token, hash_of
+
+REMEMBER = 1.0  # seconds that a token read from the storage is believed
+MOST_REMEMBERED = 10_000
+
+
+class TooFast(Refused):
+    """A call that came too soon; `seconds` is how long to wait."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = max(1, math.ceil(seconds))
+        super().__init__(f"too many calls with this token; wait {self.seconds} s.", "too-fast", 429)
+
+
+class Access:
+    """Knows tokens. A token that another server process revokes stops working here within a second."""
+
+    def __init__(self, storage: Storage, buckets: Buckets) -> None:
+        self._storage = storage
+        self._buckets = buckets
+        self._known: dict[str, tuple[float, Token]] = {}
+
+    async def who(self, request: Request) -> Token:
+        """The valid token that a request carries; refused without one, and when it calls too often."""
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not secret:
+            raise Refused("a token is needed: send the header Authorization: Bearer TOKEN.", "no-token", 401)
+        token = await self._find(hash_of(secret)) if TOKEN.fullmatch(secret) else None
+        if token is None or not token.valid(self._storage.now()):
+            raise Refused("this token is unknown, expired or revoked; ask for another one.", "bad-token", 401)
+        seconds = self._buckets.wait(token.id, time.monotonic())
+        if seconds:
+            raise TooFast(seconds)
+        return token
+
+    async def allow(self, request: Request, roles: tuple[Role, ...], study: str | None = None) -> Token:
+        """The caller, if it has one of the roles and the study is its own, as all are the administrator's."""
+        token = await self.who(request)
+        if token.role not in roles:
+            allowed = " or ".join(roles)
+            raise Refused(f"this is for the {allowed}, and this token is for the {token.role}.", "role", 403)
+        if token.role is not Role.ADMIN and study is not None and token.study != study:
+            raise Refused(f"this token is for study {token.study!r} only.", "other-study", 403)
+        return token
+
+    async def still(self, token: Token) -> bool:
+        """Whether a caller that stays connected may stay; not if nobody can say, and it may come again."""
+        try:
+            found = await self._find(token.hash)
+        except Refused:
+            return False
+        return found is not None and found.valid(self._storage.now())
+
+    def forget(self, token_id: str) -> None:
+        """Believe nothing about a token that was just revoked."""
+        self._known = {hashed: known for hashed, known in self._known.items() if known[1].id != token_id}
+
+    async def _find(self, hashed: str) -> Token | None:
+        read_at, token = self._known.get(hashed, (-math.inf, None))
+        if time.monotonic() - read_at >= REMEMBER:
+            began = time.monotonic()
+            token = await asyncio.to_thread(self._storage.token, hashed)
+            if token is None:
+                self._known.pop(hashed, None)
+                return None
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[hashed] = (began, token)
+        assert token is not None
+        return token if hmac.compare_digest(token.hash, hashed) else None

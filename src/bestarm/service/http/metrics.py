@@ -1,0 +1,64 @@
+"""What the server knows about itself and its studies, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bestarm.service.storage.counters import Counters
+from bestarm.service.storage.ledger import Snapshot
+
+
+def metrics(counters: Counters, waiting: int, damaged: int, snapshots: Iterable[Snapshot]) -> str:
+    """All samples, each family with its help and its type."""
+    requests = {
+        f'route="{_escape(route)}",status="{status}"': count
+        for (route, status), count in sorted(counters.requests.items())
+    }
+    lines = [
+        *_family("requests_total", "counter", "Requests answered, by route and status.", requests),
+        *_family("commits_total", "counter", "Transactions committed.", {"": counters.commits}),
+        *_family(
+            "commit_tasks_total", "counter", "Requests that those transactions held.", {"": counters.tasks}
+        ),
+        *_family("commit_seconds_total", "counter", "Time spent in them.", {"": counters.commit_seconds}),
+        *_family("waiting", "gauge", "Requests that wait for the next transaction.", {"": waiting}),
+        *_family("damaged", "gauge", "Studies whose log can't be served.", {"": damaged}),
+        *_family("streams", "gauge", "Event streams that are open.", {"": counters.streams}),
+    ]
+    of = {f'study="{_escape(snapshot.study.name)}"': snapshot for snapshot in snapshots}
+    lines += _family("uploads_total", "counter", "Uploads in a log.", {k: s.uploads for k, s in of.items()})
+    lines += _family("samples_total", "counter", "Pulls in a log.", {k: s.total.samples for k, s in of.items()})
+    lines += _family(
+        "communications_total",
+        "counter",
+        "Uploads and downloads.",
+        {k: s.communications for k, s in of.items()},
+    )
+    lines += _family(
+        "evidence",
+        "gauge",
+        "Evidence for the leader; a study stops at 1.",
+        {k: s.verdict.evidence for k, s in of.items()},
+    )
+    lines += _family(
+        "stopped",
+        "gauge",
+        "1 when the best arm is known.",
+        {k: int(s.stopped_at is not None) for k, s in of.items()},
+    )
+    lines += _family(
+        "closed", "gauge", "1 when a study takes no uploads.", {k: int(s.closed) for k, s in of.items()}
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _family(name: str, kind: str, text: str, samples: dict[str, int] | dict[str, float]) -> list[str]:
+    full = f"bestarm_{name}"
+    values = [
+        f"{full}{{{labels}}} {value}" if labels else f"{full} {value}" for labels, value in samples.items()
+    ]
+    return [f"# HELP {full} {text}", f"# TYPE {full} {kind}", *values]
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

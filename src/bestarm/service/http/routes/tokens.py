@@ -1,0 +1,101 @@
+"""Make, list and revoke tokens."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bestarm.service.http.bodies import answer, check_fields, read_object
+from bestarm.service.http.routes import shapes
+from bestarm.service.http.routes.describe import StudyName, TokenId, answers
+from bestarm.service.http.service import Service
+from bestarm.service.storage.ledger import Study
+from bestarm.service.storage.tokens import Grant, Role, check_seconds
+
+ADMIN = (Role.ADMIN,)
+
+
+def router(service: Service) -> APIRouter:
+    """The routes that give and take access; all are the administrator's."""
+    routes = APIRouter(prefix="/v1", tags=["tokens"])
+    storage, limits, access = service.storage, service.limits, service.access
+
+    @routes.post(
+        "/studies/{study}/tokens",
+        status_code=201,
+        summary="A token for an agent or a viewer of a study",
+        responses=answers(shapes.TokenMade, 201, 400, 401, 403, 404, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.NewToken),
+    )
+    async def create(request: Request, study: StudyName) -> Response:
+        await access.allow(request, ADMIN)
+        body = await read_object(request, limits.body)
+        check_fields(body, {"role"}, {"agent", "expires_in"})
+        return await make(Grant.read(body), await service.study(study))
+
+    @routes.post(
+        "/tokens",
+        status_code=201,
+        summary="Another administrator's token",
+        responses=answers(shapes.TokenMade, 201, 400, 401, 403, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.NewAdminToken, required=False),
+    )
+    async def create_admin(request: Request) -> Response:
+        await access.allow(request, ADMIN)
+        body = await read_object(request, limits.body, may_be_empty=True)
+        check_fields(body, set(), {"expires_in"})
+        return await make(Grant(Role.ADMIN, None, check_seconds(body.get("expires_in"))), None)
+
+    async def make(grant: Grant, study: Study | None) -> Response:
+        secret, shown = await storage.grant(grant, study)
+        return answer({"token": secret} | shown, 201, {"Cache-Control": "no-store"})
+
+    @routes.get(
+        "/studies/{study}/tokens",
+        summary="A study's tokens, without their secrets",
+        responses=answers(shapes.Tokens, 200, 401, 403, 404, 429),
+    )
+    async def every(request: Request, study: StudyName) -> Response:
+        await access.allow(request, ADMIN)
+        return await listed(await service.study(study))
+
+    @routes.get(
+        "/tokens",
+        summary="All tokens, without their secrets",
+        responses=answers(shapes.Tokens, 200, 401, 403, 429),
+    )
+    async def all_of_them(request: Request) -> Response:
+        await access.allow(request, ADMIN)
+        return await listed(None)
+
+    async def listed(study: Study | None) -> Response:
+        tokens = await asyncio.to_thread(storage.tokens, study)
+        return answer({"tokens": [token.to_json() for token in tokens]})
+
+    @routes.delete(
+        "/studies/{study}/tokens/{token_id}",
+        summary="Revoke a study's token",
+        responses=answers(shapes.TokenInfo, 200, 401, 403, 404, 429),
+    )
+    async def revoke(request: Request, study: StudyName, token_id: TokenId) -> Response:
+        await access.allow(request, ADMIN)
+        return await revoked(token_id, await service.study(study))
+
+    @routes.delete(
+        "/tokens/{token_id}",
+        summary="Revoke any token",
+        responses=answers(shapes.TokenInfo, 200, 401, 403, 404, 409, 429),
+    )
+    async def revoke_any(request: Request, token_id: TokenId) -> Response:
+        await access.allow(request, ADMIN)
+        return await revoked(token_id, None)
+
+    async def revoked(token_id: str, study: Study | None) -> Response:
+        token = await storage.revoke(token_id, study)
+        access.forget(token.id)
+        return answer(token.to_json())
+
+    return routes

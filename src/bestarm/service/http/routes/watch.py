@@ -1,0 +1,110 @@
+"""What a study looks like from outside: status, stream, export, and the server's own numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from bestarm.errors import Refused
+from bestarm.service.http.bodies import answer
+from bestarm.service.http.events import follow
+from bestarm.service.http.metrics import metrics
+from bestarm.service.http.routes import shapes
+from bestarm.service.http.routes.describe import StudyName, answers, text
+from bestarm.service.http.service import Service
+from bestarm.service.storage.ledger import Snapshot, Study
+from bestarm.service.storage.tokens import Role, Token
+from bestarm.service.view.status import export, export_csv, status
+
+EVERYBODY = (Role.ADMIN, Role.VIEWER, Role.AGENT)
+WATCHERS = (Role.ADMIN, Role.VIEWER)
+STREAM = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second tells nginx not to gather
+
+
+def router(service: Service) -> APIRouter:
+    """The routes that only read."""
+    routes = APIRouter(tags=["watching"])
+    storage, limits, access = service.storage, service.limits, service.access
+
+    @routes.get(
+        "/v1/studies/{study}/status",
+        summary="Everything that a dashboard shows",
+        responses=answers(shapes.Status, 200, 401, 403, 404, 429),
+    )
+    async def show(request: Request, study: StudyName) -> Response:
+        await access.allow(request, EVERYBODY, study)
+        snapshot = await service.look(study)
+        body = await asyncio.to_thread(status, snapshot, storage.now(), limits.stale_after)
+        return answer(body)
+
+    @routes.get(
+        "/v1/studies/{study}/events",
+        summary="The log as it grows, as server-sent events",
+        responses=answers(None, 200, 401, 403, 404, 422, 429)
+        | text("text/event-stream", "A stream of events."),
+    )
+    async def events(
+        request: Request,
+        study: StudyName,
+        after: Annotated[str, Query(description="Start after this position; Last-Event-ID wins.")] = "0",
+        last_event_id: Annotated[str | None, Header(description="As a browser sends it.")] = None,
+    ) -> Response:
+        token = await access.allow(request, EVERYBODY, study)
+        found = await service.study(study)
+        place = last_event_id if last_event_id is not None else after
+        if not (place.isascii() and place.isdigit() and len(place) < 16):
+            raise Refused("after: it must be a position in the log, a whole number from 0.", "refused", 422)
+        start = await service.look(study)
+        return StreamingResponse(stream(found, token, int(place), start), 200, STREAM, "text/event-stream")
+
+    async def stream(study: Study, token: Token, after: int, start: Snapshot) -> AsyncIterator[str]:
+        storage.counters.streams += 1
+        try:
+            with service.hub.watch(study) as watch:
+                yield ": following\n\n"
+                # Uploads between the look and the watch are in this second look.
+                start = await storage.look(study)
+                async for events in follow(service.hub, watch, after, limits.keep_alive, start):
+                    if not await access.still(token):
+                        return
+                    yield events or ": nothing new\n\n"
+        finally:
+            storage.counters.streams -= 1
+
+    @routes.get(
+        "/v1/studies/{study}/export",
+        summary="The whole log, to keep and to verify",
+        responses=answers(shapes.Export, 200, 401, 403, 404, 422, 429),
+    )
+    async def exported(
+        request: Request,
+        study: StudyName,
+        format_: Annotated[str, Query(alias="format", description="json or csv")] = "json",
+    ) -> Response:
+        await access.allow(request, WATCHERS, study)
+        if format_ not in ("json", "csv"):
+            raise Refused(f"format is {format_[:20]!r}; it must be json or csv.", "refused", 422)
+        snapshot = await service.look(study)
+        if format_ == "csv":
+            return Response(await asyncio.to_thread(export_csv, snapshot), media_type="text/csv")
+        content = await asyncio.to_thread(lambda: json.dumps(export(snapshot), allow_nan=False))
+        return Response(content, media_type="application/json")
+
+    @routes.get(
+        "/metrics",
+        summary="Counts for Prometheus; a viewer sees its own study",
+        responses=answers(None, 200, 401, 403, 429) | text("text/plain", "Prometheus text format."),
+    )
+    async def numbers(request: Request) -> Response:
+        token = await access.allow(request, WATCHERS)
+        snapshots, damaged = await service.look_at(token)
+        content = metrics(storage.counters, storage.waiting, damaged, snapshots)
+        return Response(content, media_type="text/plain; version=0.0.4")
+
+    return routes

@@ -1,0 +1,77 @@
+"""What all routes share: the storage, who may call, and the limits."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from bestarm.errors import Refused, ServiceError
+from bestarm.service.http.auth import Access
+from bestarm.service.http.events import Hub
+from bestarm.service.http.rates import Buckets
+from bestarm.service.storage import Storage
+from bestarm.service.storage.ledger import Snapshot, Study
+from bestarm.service.storage.tokens import Token
+
+POLL = 1.0  # seconds between two looks at what other processes have added to a study that is followed here
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one caller may ask of the server."""
+
+    body: int = 1_000_000  # bytes
+    arms: int = 10_000
+    rate: float = 100.0  # calls a second for each token; 0 is no limit
+    burst: float = 200.0
+    stale_after: float = 86_400.0  # seconds without a word until a site counts as stale
+    keep_alive: float = 15.0  # seconds between two signs of life on an idle stream
+
+
+class Service:
+    """The storage and the state of the HTTP side."""
+
+    def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
+        self.storage = storage
+        self.limits = limits or Limits()
+        self.access = Access(storage, Buckets(self.limits.rate, self.limits.burst))
+        self.hub = Hub()
+        storage.grown = self.hub.grown
+
+    async def study(self, name: str) -> Study:
+        """The study of this name; refused if there is none."""
+        study = self.storage.known(name) or await asyncio.to_thread(self.storage.find, name)
+        if study is None:
+            raise Refused(f"there is no study {name[:70]!r}.", "unknown-study", 404)
+        return study
+
+    async def look(self, name: str) -> Snapshot:
+        """A study as it stands."""
+        return await self.storage.look(await self.study(name))
+
+    async def look_at(self, token: Token) -> tuple[list[Snapshot], int]:
+        """All studies that the caller may see, and how many more there are that are damaged."""
+        names = [token.study] if token.study is not None else await asyncio.to_thread(self.storage.names)
+        found = await asyncio.gather(*(self.look(name) for name in names), return_exceptions=True)
+        damaged = 0
+        for result in found:
+            if isinstance(result, ServiceError):
+                damaged += 1
+            elif isinstance(result, BaseException):
+                raise result
+        return [result for result in found if isinstance(result, Snapshot)], damaged
+
+    async def poll(self) -> None:
+        """Tell streams about uploads that other server processes have taken."""
+        while True:
+            await asyncio.sleep(POLL)
+            watched = dict(self.hub.watches)
+            if not watched:
+                continue
+            try:
+                lengths = await asyncio.to_thread(self.storage.lengths, list(watched))
+                for study_id, length in lengths.items():
+                    if length > watched[study_id].length:
+                        await self.storage.look(watched[study_id].study)
+            except Exception as error:  # the database is away for a while: the streams wait with it
+                self.storage.report("streams can't follow the log", error)

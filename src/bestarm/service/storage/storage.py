@@ -1,0 +1,342 @@
+"""Studies, their logs and the tokens, in SQLite or PostgreSQL: the same code, and the same promises.
+
+Every verb that touches a study runs in the writer's transaction: the study's row is locked, rows of its log
+that this process has not seen yet (another process wrote them) are replayed, the verb acts, the transaction
+commits, and only then does anybody get an answer. When anything goes wrong, the studies that the transaction
+touched are forgotten, and read again from their logs when they are next needed: memory is never trusted over
+the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, OperationalError
+
+from bestarm.errors import Refused, ServiceError, UserError
+from bestarm.methods import Method
+from bestarm.protocol.entries import Upload
+from bestarm.service.storage import clock, studies
+from bestarm.service.storage.counters import Counters
+from bestarm.service.storage.database import Pen, open_engine
+from bestarm.service.storage.ledger import Ledger, Snapshot, Study, Taken
+from bestarm.service.storage.names import NAME
+from bestarm.service.storage.pending import Pending
+from bestarm.service.storage.tables import prepare, tokens, uploads
+from bestarm.service.storage.tables import studies as study_rows
+from bestarm.service.storage.tokens import Grant, Role, Token, hash_of, new_id, new_secret
+from bestarm.service.storage.work import Work
+from bestarm.service.storage.writer import Task, Writer
+
+log = logging.getLogger("bestarm.service")
+
+Grown = Callable[[Ledger, int], None]
+AWAY = "the storage can't be reached; nothing is known to have changed, so send it again later."
+
+
+class Storage:
+    """Keeps studies. What its verbs return is settled after the commit."""
+
+    def __init__(self, url: str, *, now: clock.Clock = clock.now) -> None:
+        self.engine = open_engine(url)
+        self.now = now
+        self.counters = Counters()
+        self.grown: Grown = lambda ledger, length: None  # called by the writer after a commit
+        self._ledgers: dict[int, Ledger] = {}
+        self._studies: dict[str, Study] = {}
+        self._pen = Pen(self.engine)
+        try:
+            with self._pen.transaction() as connection:
+                prepare(connection)
+        except DatabaseError as error:
+            self.engine.dispose()
+            raise ServiceError(f"storage: it can't be opened: {_first_line(error)}.") from None
+        except UserError:
+            self.engine.dispose()
+            raise
+        self._writer = Writer(self._run)
+
+    def close(self) -> None:
+        """Finish what was asked for, then let go of the database."""
+        self._writer.close()
+        self._pen.close()
+        self.engine.dispose()
+
+    @property
+    def waiting(self) -> int:
+        """How many verbs wait for the next transaction."""
+        return self._writer.waiting
+
+    def report(self, what: str, error: Exception) -> None:
+        """Write down a failure of the storage."""
+        log.error("%s: %s", what, _first_line(error))
+
+    # Studies
+
+    def create(self, method: Method) -> Pending[Snapshot]:
+        """A new study, named after its problem; refused if there is one of that name."""
+        row = studies.to_row(method) | {"created_at": clock.write(self.now()), "closed": False}
+
+        def act(work: Work) -> Snapshot:
+            name = row["name"]
+            if work.connection.execute(select(study_rows.c.id).where(study_rows.c.name == name)).first():
+                raise Refused(
+                    f"there is a study {name!r} already; give the problem another name.", "exists", 409
+                )
+            work.connection.execute(study_rows.insert().values(**row))
+            study = self._read_study(work.connection, name)
+            assert study is not None
+            return work.look(study)
+
+        return self._submit(act, None, writes=True)
+
+    def find(self, name: str) -> Study | None:
+        """The study of this name. It may ask the database, so don't call it on an event loop."""
+        found = self._studies.get(name)
+        if found is None and NAME.fullmatch(name):
+            with self._reading() as connection:
+                found = self._read_study(connection, name)
+            if found is not None:
+                found = self._studies.setdefault(name, found)
+        return found
+
+    def known(self, name: str) -> Study | None:
+        """The same, if this process has read it before; never asks the database."""
+        return self._studies.get(name)
+
+    def names(self) -> list[str]:
+        """The names of all studies, in the order in which they were made."""
+        with self._reading() as connection:
+            return list(connection.execute(select(study_rows.c.name).order_by(study_rows.c.id)).scalars())
+
+    def load(self) -> None:
+        """Replay every log now rather than when it is first asked for. A damaged one is only reported."""
+        for name in self.names():
+            try:
+                study = self.find(name)
+                assert study is not None
+                self.look(study).result()
+            except ServiceError as error:
+                log.error("%s", error)
+
+    def look(self, study: Study) -> Pending[Snapshot]:
+        """The study as it stands."""
+        return self._submit(lambda work: work.look(study), study, writes=False)
+
+    def lengths(self, ids: Iterable[int]) -> dict[int, int]:
+        """How long the logs of these studies are, in the database."""
+        query = select(uploads.c.study_id, func.max(uploads.c.position)).group_by(uploads.c.study_id)
+        with self._reading() as connection:
+            return {
+                row[0]: row[1] for row in connection.execute(query.where(uploads.c.study_id.in_(list(ids))))
+            }
+
+    def set_closed(self, study: Study, closed: bool) -> Pending[Snapshot]:
+        """Close a study to joins and uploads, or open it again."""
+
+        def act(work: Work) -> Snapshot:
+            change = study_rows.update().where(study_rows.c.id == study.id).values(closed=closed)
+            work.connection.execute(change)
+            work.closed[study.id] = closed
+            return work.look(study)
+
+        return self._submit(act, study, writes=True)
+
+    def join(self, study: Study, agent: str, journal: str | None = None) -> Pending[tuple[int, Any]]:
+        """An agent's last sequence and the reply that its next plan follows from; again is harmless."""
+        joined_at = clock.write(self.now())
+
+        def act(work: Work) -> tuple[int, Any]:
+            ledger = work.open_ledger(study)
+            work.see(study, agent, journal, joined_at)
+            return ledger.server.sequences.get(agent, 0), ledger.reply
+
+        return self._submit(act, study, writes=True)
+
+    def take(self, study: Study, upload: Upload) -> Pending[Taken]:
+        """Record an upload and answer it; the same upload again gets the same answer."""
+        received_at = clock.write(self.now())
+
+        def act(work: Work) -> Taken:
+            return work.take(study, upload, received_at)
+
+        return self._submit(act, study, writes=True)
+
+    # Tokens
+
+    def grant(
+        self, grant: Grant, study: Study | None, secret: str | None = None
+    ) -> Pending[tuple[str, dict[str, Any]]]:
+        """A new token: the secret, which is kept nowhere, and what may be shown of it."""
+        secret = secret or new_secret()
+        made = self.now()
+        expires = None if grant.seconds is None else clock.write(made + timedelta(seconds=grant.seconds))
+        row = {
+            "id": new_id(),
+            "hash": hash_of(secret),
+            "role": str(grant.role),
+            "study_id": None if study is None else study.id,
+            "agent": grant.agent,
+            "created_at": clock.write(made),
+            "expires_at": expires,
+        }
+
+        def act(work: Work) -> tuple[str, dict[str, Any]]:
+            work.connection.execute(tokens.insert().values(**row))
+            found = self._read_tokens(work.connection, tokens.c.id == row["id"])
+            return secret, found[0].to_json()
+
+        return self._submit(act, None, writes=True)
+
+    def admit(self, secret: str | None) -> Pending[str | None]:
+        """Make sure that an administrator can come in.
+
+        A given secret becomes an administrator's token if it is none yet. Without one, a storage that has never
+        had an administrator gets one, and the new secret is returned.
+        """
+        wanted = secret or new_secret()
+        row = {
+            "id": new_id(),
+            "hash": hash_of(wanted),
+            "role": str(Role.ADMIN),
+            "created_at": clock.write(self.now()),
+        }
+
+        def act(work: Work) -> str | None:
+            work.lock_tokens()
+            which = tokens.c.role == str(Role.ADMIN) if secret is None else tokens.c.hash == row["hash"]
+            if work.connection.execute(select(tokens.c.id).where(which)).first():
+                return None
+            work.connection.execute(tokens.insert().values(**row))
+            return wanted
+
+        return self._submit(act, None, writes=True)
+
+    def revoke(self, token_id: str, study: Study | None) -> Pending[Token]:
+        """Make a token worthless; again is harmless. The last administrator's token is kept."""
+        revoked_at = clock.write(self.now())
+        now = self.now()
+
+        def act(work: Work) -> Token:
+            work.lock_tokens()
+            which = tokens.c.id == token_id
+            if study is not None:
+                which = which & (tokens.c.study_id == study.id)
+            found = self._read_tokens(work.connection, which) if "\0" not in token_id else []
+            if not found:
+                raise Refused(f"there is no token {token_id[:20]!r} here.", "unknown-token", 404)
+            if found[0].role is Role.ADMIN and found[0].valid(now):
+                admins = self._read_tokens(work.connection, tokens.c.role == str(Role.ADMIN))
+                if sum(token.valid(now) for token in admins) == 1:
+                    sentence = "this is the last administrator's token; make another one first."
+                    raise Refused(sentence, "last-admin", 409)
+            if found[0].revoked_at is None:
+                work.connection.execute(
+                    tokens.update().where(tokens.c.id == token_id).values(revoked_at=revoked_at)
+                )
+            return self._read_tokens(work.connection, which)[0]
+
+        return self._submit(act, None, writes=True)
+
+    def tokens(self, study: Study | None) -> list[Token]:
+        """The tokens of a study, or all."""
+        with self._reading() as connection:
+            return self._read_tokens(connection, None if study is None else tokens.c.study_id == study.id)
+
+    def token(self, hashed: str) -> Token | None:
+        """The token with this hash, valid or not."""
+        with self._reading() as connection:
+            found = self._read_tokens(connection, tokens.c.hash == hashed)
+        return found[0] if found else None
+
+    # Inside
+
+    def _submit(self, act: Callable[[Work], Any], study: Study | None, *, writes: bool) -> Pending[Any]:
+        return self._writer.submit(Task(act, None if study is None else study.id, writes))
+
+    def _run(self, tasks: list[Task]) -> None:
+        """Do the tasks in one transaction; called by the writer alone."""
+        for first_try in (True, False):
+            try:
+                self._commit(tasks)
+                return
+            except Exception as error:
+                # A lost connection has been dropped from the pool, and a row that another process was quicker
+                # to insert can be read now: the transaction left no trace, so all of it may be done again.
+                if first_try and (_lost(error) or isinstance(error, IntegrityError)):
+                    continue
+                if _lost(error):
+                    self._fail(tasks, error)
+                elif len(tasks) == 1:
+                    tasks[0].pending.settle(error=error)
+                else:
+                    for task in tasks:  # whose fault it is shows when each is alone
+                        self._run([task])
+                return
+
+    def _commit(self, tasks: list[Task]) -> None:
+        outcomes: list[tuple[Task, Any, Exception | None]] = []
+        with self.counters.commit(len(tasks)), self._pen.transaction() as connection:
+            work = Work(self._ledgers, connection)
+            work.lock({task.study for task in tasks if task.study is not None and task.writes})
+            for task in tasks:
+                try:
+                    outcomes.append((task, task.act(work), None))
+                except (UserError, ServiceError) as refusal:
+                    outcomes.append((task, None, refusal))
+            work.flush()
+        for ledger in work.ledgers.values():
+            self._ledgers[ledger.study.id] = ledger
+            self._studies[ledger.study.name] = ledger.study
+            self.grown(ledger, len(ledger.entries))
+        for task, result, refused in outcomes:
+            task.pending.settle(result, refused)
+
+    def _fail(self, tasks: list[Task], error: Exception) -> None:
+        self.report("the storage failed", error)
+        self._ledgers.clear()  # who knows what the database is when it comes back
+        for task in tasks:
+            task.pending.settle(error=Refused(AWAY, "storage", 503))
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A connection to look something up, outside the writer's transactions."""
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except DBAPIError as error:
+            if not _lost(error):
+                raise
+            self.report("the storage failed", error)
+            raise Refused(AWAY, "storage", 503) from None
+
+    def _read_study(self, connection: Connection, name: str) -> Study | None:
+        row = connection.execute(study_rows.select().where(study_rows.c.name == name)).first()
+        return None if row is None else studies.from_row(row)
+
+    @staticmethod
+    def _read_tokens(connection: Connection, which: Any) -> list[Token]:
+        query = select(tokens, study_rows.c.name.label("study")).outerjoin(
+            study_rows, tokens.c.study_id == study_rows.c.id
+        )
+        if which is not None:
+            query = query.where(which)
+        rows = connection.execute(query.order_by(tokens.c.created_at, tokens.c.id))
+        return [Token(**{**row._mapping, "role": Role(row.role)}) for row in rows]
+
+
+def _lost(error: Exception) -> bool:
+    """Whether the database, and not the request, is what failed."""
+    return isinstance(error, OperationalError | InterfaceError) or (
+        isinstance(error, DBAPIError) and error.connection_invalidated
+    )
+
+
+def _first_line(error: Exception) -> str:
+    text = str(getattr(error, "orig", error)).strip()
+    return text.splitlines()[0].rstrip(".") if text else type(error).__name__

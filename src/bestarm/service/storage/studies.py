@@ -1,0 +1,136 @@
+"""A study as a row of a table, and a log's rows as a ledger again."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row
+
+from bestarm.core.tally import Tally
+from bestarm.errors import ProblemWarning, ServiceError, UserError
+from bestarm.methods import Kind, Method, Parameter, Verdict, method
+from bestarm.problem import Problem
+from bestarm.protocol.entries import Upload
+from bestarm.protocol.messages import tally_from_json, verdict_to_json
+from bestarm.service.storage.ledger import Ledger, OutOfRange, Study
+from bestarm.service.storage.names import check_name
+
+MOST_AGENTS = 1_000_000
+MOST_DIMENSIONS = 2_000
+RESERVED = {"name", "problem", "agents"}
+_one_at_a_time = threading.Lock()
+
+
+def check_method(body: dict[str, Any], most_arms: int) -> Method:
+    """The method of a new study, from a decoded body; a sentence if it can't be served."""
+    problem = read_problem(body["problem"])
+    name, agents, parameters = body.get("method", "sharp"), body["agents"], body.get("parameters", {})
+    check_name("the problem's name, which is the study's too,", problem.name)
+    if problem.dimension > MOST_DIMENSIONS:
+        raise UserError(f"problem: it has {problem.dimension} features; this server takes {MOST_DIMENSIONS}.")
+    if len(problem.arms) > most_arms:
+        raise UserError(f"problem: it has {problem.K} arms; this server takes at most {most_arms}.")
+    if not isinstance(name, str):
+        raise UserError(f"method is {name!r}; it must be a name such as sharp.")
+    if isinstance(agents, bool) or not isinstance(agents, int) or not 1 <= agents <= MOST_AGENTS:
+        raise UserError(f"agents is {agents!r}; it must be a whole number from 1 to {MOST_AGENTS}.")
+    if not isinstance(parameters, dict):
+        raise UserError(f"parameters is {parameters!r}; it must be an object of name: value.")
+    for key, value in parameters.items():
+        word = isinstance(value, str)
+        if key in RESERVED or isinstance(value, bool) or not (word or _is_finite(value)):
+            raise UserError(f"parameters: {key} = {value!r} is not a parameter; values are numbers or words.")
+    try:
+        built = build(problem, name, agents, parameters)
+        if built.kind is not Kind.FEDERATED:
+            raise UserError(f"{name} can be simulated, not served; take sharp, famabpe or falinpe.")
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            built.read(Tally(np.ones(problem.K, dtype=np.int64), np.zeros(problem.K)))
+    except (ArithmeticError, np.linalg.LinAlgError):
+        raise UserError(
+            "problem: its numbers are too large or too small to compute with; scale them."
+        ) from None
+    return built
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def build(problem: Problem, name: str, agents: int, parameters: dict[str, Parameter]) -> Method:
+    """The method, without its warnings: what they say is part of the promise (`promise.py`)."""
+    with _quiet():
+        return method(name, problem, agents, **parameters)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    with _one_at_a_time, warnings.catch_warnings():  # Python keeps one list of filters for all threads
+        warnings.simplefilter("ignore", ProblemWarning)
+        yield
+
+
+def read_problem(value: object) -> Problem:
+    """A problem from decoded JSON."""
+    if not isinstance(value, dict):
+        raise UserError(f"problem is {value!r}; it must be an object, as Problem.to_dict makes it.")
+    with _quiet():
+        return Problem.from_dict(value)
+
+
+def to_row(built: Method) -> dict[str, Any]:
+    """What is kept of a study, as text that gives back every bit."""
+    return {
+        "name": built.problem.name,
+        "problem": json.dumps(built.problem.to_dict(), allow_nan=False),
+        "method": built.name,
+        "parameters": json.dumps(dict(built.parameters), allow_nan=False),
+        "agents": built.agents,
+    }
+
+
+def from_row(row: Row[Any]) -> Study:
+    """The study that a row describes."""
+    try:
+        problem = read_problem(json.loads(row.problem))
+        built = build(problem, row.method, row.agents, json.loads(row.parameters))
+    except UserError as error:
+        raise ServiceError(f"study {row.name!r}: this bestarm can't work with it: {error}") from None
+    return Study(row.id, row.name, problem, built, row.created_at)
+
+
+def replay(ledger: Ledger, rows: Iterable[Row[Any]]) -> None:
+    """Append rows of the log; a row that no server wrote is a damaged study."""
+    problem, name = ledger.study.problem, ledger.study.name
+    for row in rows:
+        try:
+            if row.position != len(ledger.entries) + 1:
+                raise UserError(f"position {len(ledger.entries) + 1} is missing.")
+            tally = tally_from_json(json.loads(row.tally), problem)
+            ledger.append(Upload(problem.fingerprint, row.agent, row.sequence, tally), row.received_at)
+        except (ValueError, OutOfRange) as error:
+            raise ServiceError(
+                f"study {name!r}: its log can't be replayed at position {row.position}: {error}"
+            ) from None
+
+
+def check_verdict(ledger: Ledger, stopped_at: int | None, verdict: str | None) -> None:
+    """The verdict that was given out never changes: a log that now says otherwise is not served."""
+    found = None if ledger.stopped_at is None else verdict_text(ledger.server.verdict)
+    if (ledger.stopped_at, found) != (stopped_at, verdict):
+        raise ServiceError(
+            f"study {ledger.study.name!r}: its log does not lead to the verdict that was given out; "
+            "the log was changed, or another version of bestarm wrote it."
+        )
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """A verdict as JSON text."""
+    return json.dumps(verdict_to_json(verdict), allow_nan=False)

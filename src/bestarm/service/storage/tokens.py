@@ -1,0 +1,102 @@
+"""Access tokens: 256 random bits, of which only the hash is kept, and what each of them may do."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from bestarm.errors import UserError
+from bestarm.service.storage import clock
+from bestarm.service.storage.names import check_name
+
+TOKEN = re.compile(r"[A-Za-z0-9_-]{43,128}")
+LONGEST = 10 * 366 * 24 * 3600  # seconds
+
+
+class Role(StrEnum):
+    """Who a token speaks for."""
+
+    ADMIN = "admin"
+    AGENT = "agent"
+    VIEWER = "viewer"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What is known about a token; the token itself is known to its holder alone."""
+
+    id: str
+    hash: str
+    role: Role
+    study_id: int | None
+    study: str | None
+    agent: str | None
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+
+    def valid(self, now: datetime) -> bool:
+        """Whether it still opens anything."""
+        return self.revoked_at is None and (self.expires_at is None or now < clock.read(self.expires_at))
+
+    def to_json(self) -> dict[str, Any]:
+        """What an administrator may see."""
+        return {
+            "id": self.id,
+            "role": str(self.role),
+            "study": self.study,
+            "agent": self.agent,
+            "created_at": self.created_at,
+            "expires_at": self.expires_at,
+            "revoked_at": self.revoked_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A token that is asked for, checked."""
+
+    role: Role
+    agent: str | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def read(cls, body: dict[str, Any]) -> Grant:
+        """A grant for one study from a decoded body."""
+        role, agent, seconds = body.get("role"), body.get("agent"), body.get("expires_in")
+        if role not in ("agent", "viewer"):
+            raise UserError(f"role is {role!r}; it must be agent or viewer.")
+        if role == "agent":
+            agent = check_name("agent", agent)
+        elif agent is not None:
+            raise UserError("agent is given for a viewer; a viewer speaks for no agent, so leave it out.")
+        return cls(Role(role), agent, check_seconds(seconds))
+
+
+def check_seconds(value: object) -> float | None:
+    """How long a token lives; None is until it is revoked."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
+        raise UserError(f"expires_in is {value!r}; it must be a number of seconds above 0, at most ten years.")
+    return float(value)
+
+
+def new_secret() -> str:
+    """A token nobody can guess."""
+    return secrets.token_urlsafe(32)
+
+
+def new_id() -> str:
+    """A name for a token that may be shown."""
+    return secrets.token_hex(6)
+
+
+def hash_of(secret: str) -> str:
+    """What is kept of a token. It has 256 random bits, so a plain hash can't be undone by guessing."""
+    return hashlib.sha256(secret.encode()).hexdigest()
