@@ -17,7 +17,8 @@ from bestarm.lower_bound import lower_bound
 from bestarm.methods import Parameter
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
-from bestarm.problem.checks import check_number, check_vector
+from bestarm.problem.checks import check_vector
+from bestarm.reward import check_number
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result, Summary
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from bestarm.core.arrays import Counts, Floats
+
+A = TypeVar("A", "Counts", "Floats")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,20 +81,21 @@ class Tally:
     @property
     def pulls(self) -> Counts:
         """The pulls of every arm, as an array."""
-        return self._spread(self.counts, "int64")
+        import numpy as np
+
+        return self._spread(self.counts, np.zeros(self.size, np.int64))
 
     @property
     def reward_sums(self) -> Floats:
         """The reward sum of every arm, as an array."""
-        return self._spread(self.sums, "float64")
-
-    def _spread(self, column: array[Any], kind: str) -> Any:
         import numpy as np
 
-        spread = np.zeros(self.size, dtype=kind)
-        spread[np.frombuffer(self.arms, np.int64) if self.arms else []] = column
-        spread.setflags(write=False)
-        return spread
+        return self._spread(self.sums, np.zeros(self.size))
+
+    def _spread(self, column: array[Any], zeros: A) -> A:
+        zeros[self.arms] = column
+        zeros.setflags(write=False)
+        return zeros
 
     def __add__(self, other: Tally) -> Tally:
         if not self.arms or not other.arms:
@@ -109,8 +112,8 @@ class Tally:
         return self._values() == other._values()
 
     def __hash__(self) -> int:
-        size, *columns = self._values()
-        return hash((size, *(tuple(column) for column in columns)))
+        columns: tuple[array[Any], ...] = (self.arms, self.counts, self.sums, self.squares)
+        return hash((self.size, *(tuple(column) for column in columns)))
 
     def _values(self) -> tuple[int, array[int], array[int], array[float], array[float]]:
         return self.size, self.arms, self.counts, self.sums, self.squares

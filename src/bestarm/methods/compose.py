@@ -21,7 +21,11 @@ from bestarm.methods.registry import SELECTIONS, TESTS, TRIGGERS, known_paramete
 from bestarm.problem import Problem
 
 MOST_DESIGNS = 20_000_000  # entries of the ratio rule's table of designs, 16 bytes each
-RULES = {"stopping": TESTS, "selection": SELECTIONS, "trigger": TRIGGERS}
+RULES: dict[str, Mapping[str, Test | Selection | Trigger]] = {
+    "stopping": TESTS,
+    "selection": SELECTIONS,
+    "trigger": TRIGGERS,
+}
 
 
 def compose(

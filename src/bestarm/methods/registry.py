@@ -114,6 +114,6 @@ def load_plugins() -> None:
 
 def known_parameters() -> dict[str, Parameter]:
     """Every parameter of every rule by its name."""
-    rules = (*TESTS.values(), *SELECTIONS.values(), *TRIGGERS.values())
+    rules: list[Test | Selection | Trigger] = [*TESTS.values(), *SELECTIONS.values(), *TRIGGERS.values()]
     found = {parameter.name: parameter for rule in rules for parameter in rule.parameters}
     return found | {parameter.name: parameter for parameter in (MIN_BATCH, PERIOD, PERIOD_COUNTS)}

@@ -30,8 +30,8 @@ class Federation:
     ) -> None:
         self.environment, self.schedule, self.random = environment, schedule, random
         start = first_pulls(environment, method.setting.arms, method.test.squares, random)
-        squares = start.squares if method.test.squares else None
-        self.server = Server(method, Tally.of(start.pulls, start.sums, squares))
+        squares = start.squares.tolist() if method.test.squares else None
+        self.server = Server(method, Tally.of(start.pulls.tolist(), start.sums.tolist(), squares))
         names = names or [f"agent-{m}" for m in range(schedule.agents)]
         self.agents = [Agent(method, name) for name in names]
         for agent in self.agents:

@@ -14,7 +14,8 @@ import numpy as np
 from bestarm.errors import UserError
 from bestarm.methods import Parameter
 from bestarm.problem import Problem
-from bestarm.problem.file import naming, parse_toml, read_text, show
+from bestarm.problem.file import naming, parse_toml, read_text
+from bestarm.reward import show
 from bestarm.sweeps.cell import Cell
 
 ProblemLike = Problem | str | os.PathLike[str] | Mapping[str, Any]
