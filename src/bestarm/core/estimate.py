@@ -36,14 +36,11 @@ def begin_separate(setting: Setting) -> Totals:
 def fold_separate(state: Totals, batch: Batch, setting: Setting) -> Totals:
     """Each arm by itself: `values = sums / pulls`, renewed for the arms of the batch."""
     pulls, sums, view = state.pulls, state.sums, state.estimate
-    samples = add(state, batch)
-    for place in range(batch.arms.shape[0]):
-        arm = batch.arms[place]
+    samples = view.samples + add(state, batch)
+    for arm in batch.arms:
         view.values[arm] = sums[arm] / pulls[arm]
         view.widths[arm] = 1.0 / np.sqrt(pulls[arm])
-    return Totals(
-        pulls, sums, View(view.samples + samples, view.values, view.widths, view.inverse, view.log_det)
-    )
+    return Totals(pulls, sums, View(samples, view.values, view.widths, view.inverse, view.log_det))
 
 
 def begin_linear(setting: Setting) -> Totals:

@@ -77,36 +77,40 @@ def fill(batch: Batch, environment: Environment, random: np.random.Generator) ->
     """Draw what a batch gave, arm after arm; squares only where there is room for them."""
     squares = batch.squares.shape[0] > 0
     for place in range(batch.arms.shape[0]):
-        total, square = draw(environment, batch.arms[place], batch.pulls[place], squares, random)
-        batch.sums[place] = total
+        arm, pulls = batch.arms[place], batch.pulls[place]
         if squares:
-            batch.squares[place] = square
+            batch.sums[place], batch.squares[place] = draw(environment, arm, pulls, random)
+        else:
+            batch.sums[place] = draw_sum(environment, arm, pulls, random)
 
 
 def draw_sum(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
-    """The sum of the rewards of some pulls of an arm."""
-    return draw(environment, arm, pulls, False, random)[0]
+    """The sum of the rewards of some pulls of an arm, distributed as if each had been drawn by itself."""
+    if environment.kind == GAUSSIAN:
+        return gaussian_sum(environment, arm, pulls, random)
+    return draw(environment, arm, pulls, random)[0]
 
 
-def draw(
-    environment: Environment, arm: int, pulls: int, squares: bool, random: np.random.Generator
-) -> tuple[float, float]:
-    """Sum and squares of the rewards of some pulls of an arm, distributed as if each had been drawn by itself.
+def gaussian_sum(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
+    """Normal(nμ, nσ²)."""
+    mean: float = environment.means[arm]
+    return float(pulls * mean + np.sqrt(pulls) * environment.sigma * random.standard_normal())
 
-    Gaussian: the sum is Normal(nμ, nσ²), and the squares around the mean are σ²χ² with n − 1 degrees of
-    freedom, independent of it (Cochran's theorem); they are drawn only where they are asked for. Bernoulli:
-    Binomial(n, μ). Table: multinomial counts of its values. Bounded rewards have no shortcut and are drawn
-    one by one.
+
+def draw(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> tuple[float, float]:
+    """The same sum, and with it the squares around the problem's centre.
+
+    Gaussian: the squares around the mean are σ²χ² with n − 1 degrees of freedom, independent of the sum
+    (Cochran's theorem). Bernoulli: Binomial(n, μ). Table: multinomial counts of its values. Bounded rewards
+    have no shortcut and are drawn one by one.
     """
     mean: float = environment.means[arm]
     centre = environment.centre
     if environment.kind == GAUSSIAN:
-        gaussian = float(pulls * mean + np.sqrt(pulls) * environment.sigma * random.standard_normal())
-        around = 0.0
-        if squares:
-            around = (gaussian - pulls * centre) ** 2 / pulls
-            if pulls > 1:
-                around += environment.sigma**2 * random.chisquare(pulls - 1)
+        gaussian = gaussian_sum(environment, arm, pulls, random)
+        around = (gaussian - pulls * centre) ** 2 / pulls
+        if pulls > 1:
+            around += environment.sigma**2 * random.chisquare(pulls - 1)
         return gaussian, around
     if environment.kind == BERNOULLI:
         ones = float(random.binomial(pulls, mean))
