@@ -59,12 +59,14 @@ class Tally:
     @classmethod
     def from_rows(cls, rows: Mapping[int, Sequence[float]], arms: int) -> Tally:
         """A tally from `arm: (pulls, sum)` or `arm: (pulls, sum, squares)`, all of the same kind."""
-        columns = [
-            [rows[arm][place] for arm in sorted(rows)] for place in range(len(next(iter(rows.values()), ())))
-        ]
-        pulls, sums, squares = (*columns, [], [], [])[:3]
+        arms_pulled = sorted(rows)
+        counts, sums, *squares = zip(*(rows[arm] for arm in arms_pulled), strict=True) if rows else ((), ())
         return cls(
-            arms, array("q", sorted(rows)), array("q", map(int, pulls)), array("d", sums), array("d", squares)
+            arms,
+            array("q", arms_pulled),
+            array("q", counts),
+            array("d", sums),
+            array("d", squares[0] if squares else ()),
         )
 
     @property

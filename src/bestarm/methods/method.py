@@ -69,9 +69,9 @@ class Method:
             return Reading(leader, 0 if leader else 1, np.inf, 0.0)
         return self.rules.read(state, self.setting)
 
-    def judge(self, state: Any) -> Verdict:
-        """What a state says, in names."""
-        names, reading = self.problem.arms, self.read(state)
+    def judge(self, state: Any, reading: Reading | None = None) -> Verdict:
+        """What a state says, in names; `reading` is the state's, if it is known already."""
+        names, reading = self.problem.arms, reading or self.read(state)
         return Verdict(
             bool(settled(reading)),
             names[reading.leader],
@@ -81,23 +81,31 @@ class Method:
             int(state.pulls.sum()),
         )
 
-    def make(self, state: Any, plate: int | None = None, cannot: Collection[int] = ()) -> Plan:
+    def make(
+        self,
+        state: Any,
+        plate: int | None = None,
+        cannot: Collection[int] = (),
+        reading: Reading | None = None,
+    ) -> Plan:
         """The pulls until a site's next upload. Arms that were never pulled come first, `min_batch` times each.
 
-        `plate` is how many trials a site does at once, `cannot` are the arms that it can't do.
+        `plate` is how many trials a site does at once, `cannot` are the arms that it can't do; `reading` is the
+        state's, if it is known already.
         """
-        return self._plan(state, cannot).fitted(plate, cannot, state.pulls.tolist())
+        plan = self._plan(state, cannot, reading)
+        return plan if plate is None and not cannot else plan.fitted(plate, cannot, state.pulls.tolist())
 
-    def _plan(self, state: Any, cannot: Collection[int]) -> Plan:
+    def _plan(self, state: Any, cannot: Collection[int], reading: Reading | None) -> Plan:
         missing = np.flatnonzero(state.pulls == 0).tolist()
         if not missing:
-            return self._ahead(state)
+            return self._ahead(state, reading or self.read(state))
         first = [arm for arm in missing if arm not in cannot]
         first = first or [arm for arm in range(self.setting.arms) if arm not in cannot]
         return Plan(tuple(first), (self.setting.min_batch,) * len(first))
 
-    def _ahead(self, state: Any) -> Plan:
-        reading, rules = self.rules.read(state, self.setting), self.rules
+    def _ahead(self, state: Any, reading: Reading) -> Plan:
+        rules = self.rules
         if self.setting.design_arms.size:
             self.solve_design(reading.leader, reading.challenger)
         arms, counts = np.empty((2, self.plan_width), np.int64)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from bestarm.core.breaking import Reading
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
@@ -83,7 +85,8 @@ class Server:
         self._places: dict[str, int] = {}  # of an entry's id among the entries
         self._last: dict[str, int] = {}  # of each agent's last entry, the same
         self._begin()
-        self.verdict = method.judge(self.state)
+        self.reading = method.read(self.state)
+        self.verdict = method.judge(self.state, self.reading)
 
     @classmethod
     def replay(cls, method: Method, entries: Iterable[Entry], start: Tally | None = None) -> Server:
@@ -108,12 +111,12 @@ class Server:
     @property
     def total(self) -> Tally:
         """All uploads together, as they were corrected, and the start."""
-        return Tally.of(self._pulls.tolist(), self._sums.tolist())
+        return Tally.of(self._pulls, self._sums)
 
     @property
     def samples(self) -> int:
         """All pulls of the total."""
-        return int(self._pulls.sum())
+        return self._samples
 
     def download(self) -> Download | Stop:
         """What an agent without a plan is told that makes its own."""
@@ -141,9 +144,7 @@ class Server:
         # Everything that can fail comes first, so that a refused entry leaves no trace.
         match entry:
             case Upload():
-                state = self._folded(entry)
-                self._count(entry.tally)
-                self.state = state
+                self._fold(entry)
                 self.log.append(entry)
                 self.sequences[entry.agent] = entry.sequence
             case Join():
@@ -165,8 +166,11 @@ class Server:
             self._last[agent] = len(self.entries)
         self._places[entry.id] = len(self.entries)
         self.entries.append(Logged(entry, len(self.log), plan))
-        if not self.stopped and not isinstance(entry, Join | Close | Reopen):
-            self.verdict = self.method.judge(self.state)
+        if isinstance(entry, Join | Close | Reopen):
+            return
+        if not self.stopped:
+            self.reading = self.method.read(self.state)
+            self.verdict = self.method.judge(self.state, self.reading)
             if self.verdict.stopped:
                 self.stopped_at = len(self.log)
 
@@ -182,7 +186,7 @@ class Server:
             return Stop(self.terms.fingerprint, self.verdict)
         if logged.plan is None and isinstance(logged.entry, Join | Upload):
             state = self.state if recent else self._state_after(uploads)
-            logged.plan = self._plan(logged.entry.agent, state)
+            logged.plan = self._plan(logged.entry.agent, state, self.reading if recent else None)
         total = None
         if self.original.recipe.sends_total:
             total = self.total if recent else self._total_after(uploads)
@@ -232,9 +236,9 @@ class Server:
                 f"upload: agent {upload.agent!r} sent sequence {upload.sequence}; the next one is {expected}, "
                 "so an earlier upload is missing and must be sent first."
             )
-        pulls = self._pulls.sum(dtype=np.float64) + upload.tally.samples
-        sums = self._sums[np.frombuffer(upload.tally.arms, np.int64)] + np.array(upload.tally.sums)
-        if not np.isfinite(sums).all() or not pulls < MOST_PULLS:
+        tally = upload.tally
+        sums = (self._sums[arm] + total for arm, total in zip(tally.arms, tally.sums, strict=True))
+        if not self._samples + tally.samples < MOST_PULLS or not all(map(math.isfinite, sums)):
             raise ProtocolError("tally: with it the total would be too large for a number to hold.")
 
     def _check_arm_added(self, entry: ArmAdded) -> None:
@@ -252,7 +256,7 @@ class Server:
         """The state before the first upload, for the arms that there are now."""
         names = self.method.problem.arms
         self._active = {self.arms.index(name): k for k, name in enumerate(names)}
-        self._pulls, self._sums = np.zeros(len(self.arms), np.int64), np.zeros(len(self.arms))
+        self._samples, self._pulls, self._sums = 0, [0] * len(self.arms), [0.0] * len(self.arms)
         self._count(self.start)
         self.state = self.method.begin(self._seen(self.start))
 
@@ -263,15 +267,28 @@ class Server:
         rows = {self._active[arm]: row for arm, row in tally.rows.items() if arm in self._active}
         return Tally.from_rows(rows, len(self._active))
 
-    def _folded(self, upload: Upload) -> Any:
-        """The state with one more upload; the present one stays as it is."""
-        seen = self._seen(self.corrected.get((upload.agent, upload.sequence), upload.tally))
+    def _fold(self, upload: Upload) -> None:
+        """One more upload; if its numbers can't be computed with, the state is made anew without it."""
+        try:
+            self.state = self._folded(self.state, upload)
+        except (ArithmeticError, np.linalg.LinAlgError):
+            self._refold()
+            raise
+        self._count(self._right(upload))
+
+    def _folded(self, state: Any, upload: Upload) -> Any:
+        """The state with one more upload; the given one is used up."""
+        seen = self._seen(self._right(upload))
         if not seen.arms:
-            return self.state
-        site = self._numbers.get(upload.agent, len(self._numbers))
-        return self.method.fold(copied(self.state), seen, site)
+            return state
+        return self.method.fold(state, seen, self._numbers.get(upload.agent, len(self._numbers)))
+
+    def _right(self, upload: Upload) -> Tally:
+        """What an upload says, as it was corrected."""
+        return self.corrected.get((upload.agent, upload.sequence), upload.tally)
 
     def _count(self, tally: Tally) -> None:
+        self._samples += tally.samples
         for arm, count, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
             self._pulls[arm] += count
             self._sums[arm] += total
@@ -292,29 +309,25 @@ class Server:
         if added is not None:
             self.method = self._built(self.method.problem.with_arm(*added))
             self.arms = (*self.arms, added[0])
-        self._refold(self.log)
+        self._refold()
 
     def _built(self, problem: Problem) -> Method:
         method = self.original
         counted = len(problem.arms) + len(self.withdrawn)
         return compose(method.recipe, problem, method.agents, method.parameters, counted)
 
-    def _refold(self, uploads: list[Upload]) -> None:
+    def _refold(self) -> None:
         self._begin()
-        for upload in uploads:
-            self.state = self._folded(upload)
-            self._count(self.corrected.get((upload.agent, upload.sequence), upload.tally))
+        for upload in self.log:
+            self.state = self._folded(self.state, upload)
+            self._count(self._right(upload))
 
     def _state_after(self, uploads: int) -> Any:
         """The state after the first so many uploads, for the answer to an old entry that has no plan."""
         state = self.method.begin(self._seen(self.start))
-        kept, self.state = self.state, state
-        try:
-            for upload in self.log[:uploads]:
-                self.state = self._folded(upload)
-            return self.state
-        finally:
-            self.state = kept
+        for upload in self.log[:uploads]:
+            state = self._folded(state, upload)
+        return state
 
     def _total_after(self, uploads: int) -> Tally:
         total = self.start
@@ -322,21 +335,16 @@ class Server:
             total = total + earlier.tally
         return total
 
-    def _plan(self, agent: str, state: Any) -> Plan:
+    def _plan(self, agent: str, state: Any, reading: Reading | None) -> Plan:
         """The next plan of a site, in the numbers of all arms that there ever were."""
         site = self.sites[agent]
         names = self.method.problem.arms
         cannot = {names.index(name) for name in site.cannot if name in names}
-        plan = self.method.make(state, site.plate, cannot)
+        plan = self.method.make(state, site.plate, cannot, reading)
+        if len(names) == len(self.arms):
+            return plan
         places = {local: arm for arm, local in self._active.items()}
         return Plan(tuple(places[arm] for arm in plan.arms), plan.counts)
-
-
-def copied(state: Any) -> Any:
-    """A state with arrays of its own."""
-    if isinstance(state, np.ndarray):
-        return state.copy()
-    return type(state)(*map(copied, state)) if isinstance(state, tuple) else state
 
 
 def _conflict(entry: Entry) -> Conflict:

@@ -16,14 +16,14 @@ from pathlib import Path
 import numba
 
 from bestarm.simulation.rebind import Function, rebind
-from bestarm.simulation.sources import code_version
+from bestarm.simulation.sources import COMPILED, code_version
 
 
 @cache
 def use_cache() -> Path:
     """Tell numba where to keep compiled code: `BESTARM_CACHE`, or bestarm's folder in the user's cache."""
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bestarm"
-    folder = Path(os.environ.get("BESTARM_CACHE") or user) / f"compiled-{code_version()}"
+    folder = Path(os.environ.get("BESTARM_CACHE") or user) / f"compiled-{code_version(COMPILED)}"
     numba.config.CACHE_DIR = str(folder)
     return folder
 

@@ -23,14 +23,18 @@ ASIDE = (
 )
 
 
+COMPILED = ("core", "simulation")  # where compiled functions come from
+
+
 @cache
-def code_version() -> str:
-    """The package's version, and a short hash of all sources that a run may depend on."""
+def code_version(only: tuple[str, ...] = ()) -> str:
+    """The package's version, and a short hash of all sources that a run may depend on, or `only` of some."""
     root = Path(bestarm.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root)
-        if name.parts[0].removesuffix(".py") not in ASIDE:
+        part = name.parts[0].removesuffix(".py")
+        if part in only if only else part not in ASIDE:
             digest.update(name.as_posix().encode())
             digest.update(path.read_bytes())
     return f"{bestarm.__version__}-{digest.hexdigest()[:12]}"
