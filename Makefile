@@ -2,8 +2,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+QUICK  := src $(addprefix tests/,core methods protocol problem laws pair client service/http service/storage service/test_layers.py)
 
-.PHONY: setup demo test tools check bench docs golden reference constraints dist clean
+.PHONY: setup demo test tools check quick coverage bench docs golden reference constraints dist clean
 
 setup: $(STAMP)          ## .venv with the package and all extras
 
@@ -28,6 +29,15 @@ check: setup             ## ruff, mypy --strict, pytest with doctests, warnings 
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
+quick: setup             ## under a minute: ruff, mypy, and the tests that wait for nothing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(QUICK)
+
+coverage: setup          ## all tests, which lines and branches they reach, and the least share that is allowed
+	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html
+
 bench: setup             ## ratios, measured in one run
 	$(BIN)/bestarm bench
 
@@ -47,4 +57,4 @@ dist: setup              ## sdist and wheel
 	@$(BIN)/python -m build --outdir dist .
 
 clean:
-	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* htmlcov

@@ -156,6 +156,7 @@ def run(path: Path, seed: int, kills: list[int]) -> int:
     return fuse.points
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_point_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
     points = run(tmp_path / "lab.db", 0, [])
     assert points > 200

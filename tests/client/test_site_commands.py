@@ -164,6 +164,7 @@ def test_offline_is_normal(shell: Shell, server: RealServer) -> None:
     assert len(read(shell, "ask", "-n", "4")) == 4
 
 
+@pytest.mark.slow
 def test_a_finished_study_says_its_verdict(shell: Shell, server: RealServer) -> None:
     while not server.server.stopped:
         for trial in read(shell, "ask", "-n", "1000"):

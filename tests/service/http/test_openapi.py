@@ -39,6 +39,7 @@ def full_world(make_world: Any) -> Any:
     return world
 
 
+@pytest.mark.slow
 def test_every_answer_is_described(full_world: Any) -> None:
     world = full_world
     schema = schemathesis.openapi.from_dict(world.app.openapi())
