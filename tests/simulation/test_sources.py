@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import bestarm
-from bestarm.simulation.sources import ASIDE, code_version
+from bestarm.simulation.sources import ASIDE, COMPILED, code_version
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_file_in_a_folder_of_a_folder_counts(copy: Path) -> None:
     assert version_now() not in (inner, code_version())
 
 
-def test_compiled_functions_are_kept_under_the_version() -> None:
+def test_compiled_functions_are_kept_under_the_version_of_what_they_come_from() -> None:
     from bestarm.simulation.compile import use_cache
 
-    assert use_cache().name == f"compiled-{code_version()}"
+    assert use_cache().name == f"compiled-{code_version(COMPILED)}"
