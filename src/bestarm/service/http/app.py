@@ -55,7 +55,7 @@ def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
     app.state.service = service
     refuse_in_json(app)
 
-    @app.get("/healthz", summary="Whether the server answers", responses={200: {"model": shapes.Health}})
+    @app.get("/healthz", summary="Whether the server answers", responses={200: {"model": shapes.HealthAnswer}})
     async def healthz() -> Response:
         return answer({"status": "ok", "version": __version__})
 

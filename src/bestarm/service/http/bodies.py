@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
+from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from bestarm.errors import Refused
+from bestarm.service.http.fit import fit, may_be_empty
 
 PATIENCE = 30.0  # seconds that a body may take to arrive
 LONGEST_WHOLE = 19  # digits, which is what 64 bits hold
 LONG = re.compile(rf"[0-9]{{{LONGEST_WHOLE + 1}}}")
+S = TypeVar("S", bound=BaseModel)
 COMPACT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
@@ -23,11 +26,18 @@ def answer(body: object, status: int = 200, headers: dict[str, str] | None = Non
     return Response(COMPACT.encode(body), status, headers, "application/json")
 
 
-async def read_object(request: Request, most_bytes: int, *, may_be_empty: bool = False) -> dict[str, Any]:
-    """The JSON object in a request's body."""
+async def read_shape(request: Request, shape: type[S], most_bytes: int) -> S:
+    """A request's body, checked by the shape that describes it."""
     raw = await read(request, most_bytes)
-    if may_be_empty and not raw.strip():
-        return {}
+    return fit(shape, {} if may_be_empty(shape) and not raw.strip() else _object(raw))
+
+
+async def read_object(request: Request, most_bytes: int) -> dict[str, Any]:
+    """The JSON object in a request's body."""
+    return _object(await read(request, most_bytes))
+
+
+def _object(raw: bytes) -> dict[str, Any]:
     value = parse(raw)
     if not isinstance(value, dict):
         raise Refused("body: it must be a JSON object.", "not-json", 400)
@@ -89,16 +99,6 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
                 raise ValueError(f"{name[:40]!r} appears twice in one object")
             seen.add(name)
     return value
-
-
-def check_fields(body: dict[str, Any], needed: set[str], optional: set[str]) -> None:
-    """Refuse a body that lacks a field or has one that nobody reads."""
-    missing, unknown = needed - body.keys(), body.keys() - needed - optional
-    if missing:
-        raise Refused(f"body: it lacks {', '.join(sorted(missing))}.", "refused", 422)
-    if unknown:
-        known = ", ".join(sorted(needed | optional))
-        raise Refused(f"body: it has {sorted(unknown)[0][:40]!r}, which is not one of {known}.", "refused", 422)
 
 
 # The second looks at every whole number, which is slow, and needed only where there are many digits in a row.

@@ -7,6 +7,7 @@ import re
 from bestarm.errors import UserError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+RULE = "1 to 64 of A-Z a-z 0-9 . _ -, no sign first"
 
 
 def check_name(field: str, value: object) -> str:
@@ -21,4 +22,4 @@ def check_name(field: str, value: object) -> str:
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
     shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
-    raise UserError(f"{field} is {shown}; it must be 1 to 64 of A-Z a-z 0-9 . _ -, no sign first.")
+    raise UserError(f"{field} is {shown}; it must be {RULE}.")

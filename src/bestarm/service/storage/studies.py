@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,25 +27,18 @@ RESERVED = {"name", "problem", "agents"}
 _one_at_a_time = threading.Lock()
 
 
-def check_method(body: dict[str, Any], most_arms: int) -> Method:
-    """The method of a new study, from a decoded body; a sentence if it can't be served."""
-    problem = read_problem(body["problem"])
-    name, agents, parameters = body.get("method", "sharp"), body["agents"], body.get("parameters", {})
+def check_method(
+    table: Mapping[str, Any], name: str, agents: int, parameters: Mapping[str, Parameter], most_arms: int
+) -> Method:
+    """The method of a new study; `table` is its problem as plain values. A sentence if it can't be served."""
+    problem = read_problem(table)
     check_name("the problem's name, which is the study's too,", problem.name)
     if problem.dimension > MOST_DIMENSIONS:
         raise UserError(f"problem: it has {problem.dimension} features; this server takes {MOST_DIMENSIONS}.")
     if len(problem.arms) > most_arms:
         raise UserError(f"problem: it has {problem.K} arms; this server takes at most {most_arms}.")
-    if not isinstance(name, str):
-        raise UserError(f"method is {name!r}; it must be a name such as sharp.")
-    if isinstance(agents, bool) or not isinstance(agents, int) or not 1 <= agents <= MOST_AGENTS:
-        raise UserError(f"agents is {agents!r}; it must be a whole number from 1 to {MOST_AGENTS}.")
-    if not isinstance(parameters, dict):
-        raise UserError(f"parameters is {parameters!r}; it must be an object of name: value.")
-    for key, value in parameters.items():
-        word = isinstance(value, str)
-        if key in RESERVED or isinstance(value, bool) or not (word or _is_finite(value)):
-            raise UserError(f"parameters: {key} = {value!r} is not a parameter; values are numbers or words.")
+    for key in RESERVED & parameters.keys():
+        raise UserError(f"parameters has {key!r}, which is not a parameter; it stands beside them.")
     try:
         built = build(problem, name, agents, parameters)
         if built.kind is not Kind.FEDERATED:
@@ -60,11 +52,7 @@ def check_method(body: dict[str, Any], most_arms: int) -> Method:
     return built
 
 
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
-
-
-def build(problem: Problem, name: str, agents: int, parameters: dict[str, Parameter]) -> Method:
+def build(problem: Problem, name: str, agents: int, parameters: Mapping[str, Parameter]) -> Method:
     """The method, without its warnings: what they say is part of the promise (`promise.py`)."""
     with _quiet():
         return method(name, problem, agents, **parameters)
@@ -77,10 +65,8 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def read_problem(value: object) -> Problem:
+def read_problem(value: Mapping[str, Any]) -> Problem:
     """A problem from decoded JSON."""
-    if not isinstance(value, dict):
-        raise UserError(f"problem is {value!r}; it must be an object, as Problem.to_dict makes it.")
     with _quiet():
         return Problem.from_dict(value)
 

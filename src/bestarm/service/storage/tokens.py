@@ -10,9 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from bestarm.errors import UserError
 from bestarm.service.storage import clock
-from bestarm.service.storage.names import check_name
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{43,128}")
 LONGEST = 10 * 366 * 24 * 3600  # seconds
@@ -64,27 +62,6 @@ class Grant:
     role: Role
     agent: str | None = None
     seconds: float | None = None
-
-    @classmethod
-    def read(cls, body: dict[str, Any]) -> Grant:
-        """A grant for one study from a decoded body."""
-        role, agent, seconds = body.get("role"), body.get("agent"), body.get("expires_in")
-        if role not in ("agent", "viewer"):
-            raise UserError(f"role is {role!r}; it must be agent or viewer.")
-        if role == "agent":
-            agent = check_name("agent", agent)
-        elif agent is not None:
-            raise UserError("agent is given for a viewer; a viewer speaks for no agent, so leave it out.")
-        return cls(Role(role), agent, check_seconds(seconds))
-
-
-def check_seconds(value: object) -> float | None:
-    """How long a token lives; None is until it is revoked."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
-        raise UserError(f"expires_in is {value!r}; it must be a number of seconds above 0, at most ten years.")
-    return float(value)
 
 
 def new_secret() -> str:

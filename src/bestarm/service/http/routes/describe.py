@@ -29,7 +29,7 @@ REASONS = {
 def answers(shape: type[shapes.Shape] | None, success: int, *refusals: int) -> dict[int | str, dict[str, Any]]:
     """The answers of a route: its own shape, and the refusals that it can give."""
     described: dict[int | str, dict[str, Any]] = {
-        status: {"model": shapes.Refusal, "description": REASONS[status]}
+        status: {"model": shapes.RefusalAnswer, "description": REASONS[status]}
         for status in (*refusals, *((408,) if 413 in refusals else ()), 503)
     }
     if shape is not None:

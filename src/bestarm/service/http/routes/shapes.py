@@ -1,12 +1,18 @@
-"""The shapes of all bodies, for the OpenAPI description; the service itself checks by hand, in one sentence."""
+"""The shapes of all bodies: they describe what is asked and answered, and check what is asked (`fit.py`)."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+from bestarm.errors import UserError
+from bestarm.service.http.fit import may_be_empty
+from bestarm.service.storage.names import NAME, RULE, check_name
+from bestarm.service.storage.studies import MOST_AGENTS
+from bestarm.service.storage.tokens import LONGEST
+
+PATTERN = f"^{NAME.pattern}$"
 TIME = "2026-01-02T03:04:05.678Z"
 PROBLEM = {
     "name": "ligands",
@@ -19,39 +25,57 @@ PARAMETERS = {"stopping": "pairs", "thrift": "balanced", "pseudo_count": 10.0, "
 FINGERPRINT = "18566d70caa08ade"
 PROMISE = "The arm that this study returns is the best one, except with probability at most 0.05."
 
+NAMED = f"{RULE[0].upper()}{RULE[1:]}."
+EXPIRES_IN = Field(
+    default=None,
+    gt=0,
+    le=LONGEST,
+    examples=[2592000],
+    description="A number of seconds above 0, at most ten years.",
+)
+
 Tally = dict[str, tuple[int, float]]
 
 
 class Shape(BaseModel):
-    """A body in which every field is named here."""
+    """A body in which every field is named here.
+
+    `…Body` is asked, and a refusal says that a field must be what its description says; `…Answer` is answered.
+    """
 
     model_config = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=True)
 
 
-class Refusal(Shape):
+class RefusalAnswer(Shape):
     """Why nothing was done, in one sentence and in one word."""
 
     error: str = Field(examples=["this token is unknown, expired or revoked; ask for another one."])
     code: str = Field(examples=["bad-token"])
 
 
-class Health(Shape):
+class HealthAnswer(Shape):
     """The server answers."""
 
     status: Literal["ok"]
     version: str = Field(examples=["0.1.0"])
 
 
-class NewStudy(Shape):
+class StudyBody(Shape):
     """A study to be made; it is called like its problem."""
 
-    problem: dict[str, Any] = Field(examples=[PROBLEM], description="As Problem.to_dict makes it.")
-    method: str = Field(default="sharp", examples=["sharp"], description="sharp, famabpe or falinpe.")
-    agents: int = Field(ge=1, le=1_000_000, examples=[10])
-    parameters: dict[str, int | float | str] = Field(default={}, examples=[{"thrift": "messages"}])
+    problem: dict[str, Any] = Field(examples=[PROBLEM], description="An object, as Problem.to_dict makes it.")
+    method: str = Field(default="sharp", examples=["sharp"], description="A name such as sharp.")
+    agents: int = Field(
+        ge=1, le=MOST_AGENTS, examples=[10], description=f"A whole number from 1 to {MOST_AGENTS}."
+    )
+    parameters: dict[str, int | FiniteFloat | str] = Field(
+        default={},
+        examples=[{"thrift": "messages"}],
+        description="An object of names, each with a finite number or a word.",
+    )
 
 
-class Verdict(Shape):
+class VerdictAnswer(Shape):
     """Who leads, who may still be better, and whether that is settled."""
 
     stopped: bool = Field(examples=[False])
@@ -63,7 +87,7 @@ class Verdict(Shape):
     samples: int = Field(examples=[120])
 
 
-class Summary(Shape):
+class SummaryAnswer(Shape):
     """One line of the list of studies."""
 
     study: str = Field(examples=["ligands"])
@@ -74,10 +98,10 @@ class Summary(Shape):
     samples: int = Field(examples=[120])
     uploads: int = Field(examples=[12])
     communications: int = Field(examples=[24])
-    verdict: Verdict
+    verdict: VerdictAnswer
 
 
-class Listed(Summary):
+class ListedAnswer(SummaryAnswer):
     """The same, and how it went."""
 
     last_upload: str | None = Field(examples=[TIME])
@@ -86,14 +110,14 @@ class Listed(Summary):
     )
 
 
-class Studies(Shape):
+class StudiesAnswer(Shape):
     """The studies that the caller may see."""
 
     time: str = Field(examples=[TIME], description="The server's clock.")
-    studies: list[Listed]
+    studies: list[ListedAnswer]
 
 
-class Study(Summary):
+class StudyAnswer(SummaryAnswer):
     """All of a study but its log."""
 
     problem: dict[str, Any] = Field(examples=[PROBLEM])
@@ -101,21 +125,29 @@ class Study(Summary):
     promise: str = Field(examples=[PROMISE])
 
 
-class NewToken(Shape):
-    """Who a token is for."""
+class TokenBody(Shape):
+    """Who a token is for, an agent by its name or a viewer, and how long it lives."""
 
-    role: Literal["agent", "viewer"] = Field(examples=["agent"])
-    agent: str | None = Field(default=None, pattern=NAME, examples=["lab-a"], description="For an agent.")
-    expires_in: float | None = Field(default=None, gt=0, examples=[2592000], description="Seconds.")
+    role: Literal["agent", "viewer"] = Field(examples=["agent"], description="Agent or viewer.")
+    agent: str | None = Field(default=None, pattern=PATTERN, examples=["lab-a"], description=NAMED)
+    expires_in: float | None = EXPIRES_IN
+
+    @model_validator(mode="after")
+    def _who_has_a_name(self) -> Self:
+        if self.role == "agent":
+            check_name("agent", self.agent)
+        elif self.agent is not None:
+            raise UserError("agent is given for a viewer; a viewer speaks for no agent, so leave it out.")
+        return self
 
 
-class NewAdminToken(Shape):
+class AdminTokenBody(Shape):
     """How long another administrator's token lives."""
 
-    expires_in: float | None = Field(default=None, gt=0, examples=[2592000], description="Seconds.")
+    expires_in: float | None = EXPIRES_IN
 
 
-class TokenInfo(Shape):
+class TokenAnswer(Shape):
     """What is known about a token."""
 
     id: str = Field(examples=["0a1b2c3d4e5f"])
@@ -127,19 +159,19 @@ class TokenInfo(Shape):
     revoked_at: str | None = Field(examples=[None])
 
 
-class TokenMade(TokenInfo):
+class NewTokenAnswer(TokenAnswer):
     """A new token; `token` is shown this once."""
 
     token: str = Field(examples=["…43 letters, shown once…"])
 
 
-class Tokens(Shape):
+class TokensAnswer(Shape):
     """Tokens without their secrets."""
 
-    tokens: list[TokenInfo]
+    tokens: list[TokenAnswer]
 
 
-class Download(Shape):
+class DownloadAnswer(Shape):
     """The study goes on: everything that the server knows."""
 
     kind: Literal["download"]
@@ -147,15 +179,15 @@ class Download(Shape):
     total: Tally = Field(examples=[{"A": [3, 1.25], "B": [2, 0.5]}])
 
 
-class Stop(Shape):
+class StopAnswer(Shape):
     """The study is finished."""
 
     kind: Literal["stop"]
     problem: str = Field(examples=[FINGERPRINT])
-    verdict: Verdict
+    verdict: VerdictAnswer
 
 
-class Joined(Shape):
+class JoinAnswer(Shape):
     """What an agent needs to start, or to start again."""
 
     agent: str = Field(examples=["lab-a"])
@@ -165,37 +197,32 @@ class Joined(Shape):
     method: str = Field(examples=["sharp"])
     parameters: dict[str, int | float | str] = Field(examples=[PARAMETERS])
     agents: int = Field(examples=[10])
-    reply: Download | Stop
+    reply: DownloadAnswer | StopAnswer
 
 
-class Joining(Shape):
-    """What an agent says of itself; it may be left out."""
+class JoinBody(Shape):
+    """The journal that an agent keeps; a second one for the same agent is refused."""
 
-    journal: str | None = Field(
-        default=None,
-        pattern=NAME,
-        examples=["5f0c2b9a4d7e1830"],
-        description="The journal that the agent keeps; a second one for the same agent is refused.",
-    )
+    journal: str | None = Field(default=None, pattern=PATTERN, examples=["5f0c2b9a4d7e1830"], description=NAMED)
 
 
-class NewUpload(Shape):
+class UploadBody(Shape):
     """What an agent saw since its last upload."""
 
     problem: str = Field(examples=[FINGERPRINT], description="The problem's fingerprint.")
-    agent: str = Field(pattern=NAME, examples=["lab-a"])
-    sequence: int = Field(ge=1, le=2**53, examples=[1])
+    agent: str = Field(pattern=PATTERN, examples=["lab-a"], description=NAMED)
+    sequence: int = Field(ge=1, le=2**53, examples=[1], description="A whole number from 1.")
     tally: Tally = Field(examples=[{"A": [3, 1.25], "B": [2, 0.5]}], description="Arm: [pulls, reward sum].")
 
 
-class Uploaded(Shape):
+class UploadAnswer(Shape):
     """Where an upload stands in the log, and the reply."""
 
     position: int = Field(ge=1, examples=[1])
-    reply: Download | Stop
+    reply: DownloadAnswer | StopAnswer
 
 
-class Arm(Shape):
+class ArmAnswer(Shape):
     """An arm's estimate; null where there is none yet."""
 
     arm: str
@@ -205,7 +232,7 @@ class Arm(Shape):
     high: float | None
 
 
-class Site(Shape):
+class SiteAnswer(Shape):
     """An agent that joined."""
 
     agent: str
@@ -217,24 +244,24 @@ class Site(Shape):
     stale: bool
 
 
-class Remaining(Shape):
+class RemainingAnswer(Shape):
     """About how many samples are missing."""
 
     low: int
     high: int
 
 
-class Status(Study):
+class StatusAnswer(StudyAnswer):
     """Everything that a dashboard shows."""
 
     time: str = Field(examples=[TIME], description="The server's clock.")
-    arms: list[Arm]
-    sites: list[Site]
+    arms: list[ArmAnswer]
+    sites: list[SiteAnswer]
     history: list[tuple[int, int, float | None, float, str]]
-    remaining: Remaining | None
+    remaining: RemainingAnswer | None
 
 
-class Logged(Shape):
+class LoggedAnswer(Shape):
     """An upload in the log."""
 
     position: int
@@ -244,7 +271,7 @@ class Logged(Shape):
     received_at: str
 
 
-class Export(Shape):
+class ExportAnswer(Shape):
     """The whole log, and all that is needed to replay it."""
 
     study: str
@@ -252,16 +279,16 @@ class Export(Shape):
     method: str
     parameters: dict[str, int | float | str]
     agents: int
-    uploads: list[Logged]
-    verdicts: list[Verdict] = Field(description="After each upload.")
-    verdict: Verdict
+    uploads: list[LoggedAnswer]
+    verdicts: list[VerdictAnswer] = Field(description="After each upload.")
+    verdict: VerdictAnswer
 
 
-def body(shape: type[Shape], *, required: bool = True) -> dict[str, Any]:
+def body(shape: type[Shape]) -> dict[str, Any]:
     """The OpenAPI description of a request body."""
     schema = shape.model_json_schema()
     example = {
         name: field["examples"][0] for name, field in schema["properties"].items() if "examples" in field
     }
     content = {"application/json": {"schema": schema, "example": example}}
-    return {"requestBody": {"required": required, "content": content}}
+    return {"requestBody": {"required": not may_be_empty(shape), "content": content}}

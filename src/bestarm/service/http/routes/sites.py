@@ -8,11 +8,10 @@ from starlette.responses import Response
 
 from bestarm.errors import Refused
 from bestarm.protocol.entries import Upload
-from bestarm.service.http.bodies import answer, check_fields, read_object
+from bestarm.service.http.bodies import answer, read_object, read_shape
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, answers
 from bestarm.service.http.service import Service
-from bestarm.service.storage.names import check_name
 from bestarm.service.storage.tokens import Role
 
 AGENT = (Role.AGENT,)
@@ -26,19 +25,15 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/join",
         summary="Join a study, or ask again after a restart",
-        responses=answers(shapes.Joined, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.Joining, required=False),
+        responses=answers(shapes.JoinAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.JoinBody),
     )
     async def join(request: Request, study: StudyName) -> Response:
         token = await access.allow(request, AGENT, study)
-        body = await read_object(request, limits.body, may_be_empty=True)
-        check_fields(body, set(), {"journal"})
-        journal = body.get("journal")
-        if journal is not None:
-            check_name("journal", journal)
+        body = await read_shape(request, shapes.JoinBody, limits.body)
         found = await service.study(study)
         agent = str(token.agent)
-        sequence, reply = await storage.join(found, agent, journal)
+        sequence, reply = await storage.join(found, agent, body.journal)
         method = found.method
         return answer(
             {
@@ -56,8 +51,8 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/uploads",
         summary="Upload a batch; again is harmless and gets the same answer",
-        responses=answers(shapes.Uploaded, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.NewUpload),
+        responses=answers(shapes.UploadAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.UploadBody),
     )
     async def upload(request: Request, study: StudyName) -> Response:
         token = await access.allow(request, AGENT, study)

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bestarm.service.http.bodies import answer, check_fields, read_object
+from bestarm.service.http.bodies import answer, read_shape
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, answers
 from bestarm.service.http.service import Service
@@ -28,18 +28,20 @@ def router(service: Service) -> APIRouter:
         "/studies",
         status_code=201,
         summary="Make a study",
-        responses=answers(shapes.Study, 201, 400, 401, 403, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.NewStudy),
+        responses=answers(shapes.StudyAnswer, 201, 400, 401, 403, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.StudyBody),
     )
     async def create(request: Request) -> Response:
         await service.access.allow(request, (Role.ADMIN,))
-        body = await read_object(request, limits.body)
-        check_fields(body, {"problem", "agents"}, {"method", "parameters"})
-        method = await asyncio.to_thread(studies.check_method, body, limits.arms)
+        body = await read_shape(request, shapes.StudyBody, limits.body)
+        asked = body.problem, body.method, body.agents, body.parameters
+        method = await asyncio.to_thread(studies.check_method, *asked, limits.arms)
         return answer(study_object(await storage.create(method)), 201)
 
     @routes.get(
-        "/studies", summary="The studies that you may see", responses=answers(shapes.Studies, 200, 401, 429)
+        "/studies",
+        summary="The studies that you may see",
+        responses=answers(shapes.StudiesAnswer, 200, 401, 429),
     )
     async def every(request: Request) -> Response:
         token = await service.access.who(request)
@@ -50,7 +52,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/studies/{study}",
         summary="Show a study",
-        responses=answers(shapes.Study, 200, 401, 403, 404, 429),
+        responses=answers(shapes.StudyAnswer, 200, 401, 403, 404, 429),
     )
     async def show(request: Request, study: StudyName) -> Response:
         await service.access.allow(request, ANYONE, study)
@@ -59,7 +61,7 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/close",
         summary="Take no more joins and uploads",
-        responses=answers(shapes.Study, 200, 401, 403, 404, 429),
+        responses=answers(shapes.StudyAnswer, 200, 401, 403, 404, 429),
     )
     async def close(request: Request, study: StudyName) -> Response:
         return await set_closed(request, study, True)
@@ -67,7 +69,7 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/reopen",
         summary="Take joins and uploads again",
-        responses=answers(shapes.Study, 200, 401, 403, 404, 429),
+        responses=answers(shapes.StudyAnswer, 200, 401, 403, 404, 429),
     )
     async def reopen(request: Request, study: StudyName) -> Response:
         return await set_closed(request, study, False)

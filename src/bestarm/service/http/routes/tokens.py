@@ -8,12 +8,12 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bestarm.service.http.bodies import answer, check_fields, read_object
+from bestarm.service.http.bodies import answer, read_shape
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, TokenId, answers
 from bestarm.service.http.service import Service
 from bestarm.service.storage.ledger import Study
-from bestarm.service.storage.tokens import Grant, Role, check_seconds
+from bestarm.service.storage.tokens import Grant, Role
 
 ADMIN = (Role.ADMIN,)
 
@@ -27,27 +27,25 @@ def router(service: Service) -> APIRouter:
         "/studies/{study}/tokens",
         status_code=201,
         summary="A token for an agent or a viewer of a study",
-        responses=answers(shapes.TokenMade, 201, 400, 401, 403, 404, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.NewToken),
+        responses=answers(shapes.NewTokenAnswer, 201, 400, 401, 403, 404, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.TokenBody),
     )
     async def create(request: Request, study: StudyName) -> Response:
         await access.allow(request, ADMIN)
-        body = await read_object(request, limits.body)
-        check_fields(body, {"role"}, {"agent", "expires_in"})
-        return await make(Grant.read(body), await service.study(study))
+        body = await read_shape(request, shapes.TokenBody, limits.body)
+        return await make(Grant(Role(body.role), body.agent, body.expires_in), await service.study(study))
 
     @routes.post(
         "/tokens",
         status_code=201,
         summary="Another administrator's token",
-        responses=answers(shapes.TokenMade, 201, 400, 401, 403, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.NewAdminToken, required=False),
+        responses=answers(shapes.NewTokenAnswer, 201, 400, 401, 403, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.AdminTokenBody),
     )
     async def create_admin(request: Request) -> Response:
         await access.allow(request, ADMIN)
-        body = await read_object(request, limits.body, may_be_empty=True)
-        check_fields(body, set(), {"expires_in"})
-        return await make(Grant(Role.ADMIN, None, check_seconds(body.get("expires_in"))), None)
+        body = await read_shape(request, shapes.AdminTokenBody, limits.body)
+        return await make(Grant(Role.ADMIN, None, body.expires_in), None)
 
     async def make(grant: Grant, study: Study | None) -> Response:
         secret, shown = await storage.grant(grant, study)
@@ -56,7 +54,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/studies/{study}/tokens",
         summary="A study's tokens, without their secrets",
-        responses=answers(shapes.Tokens, 200, 401, 403, 404, 429),
+        responses=answers(shapes.TokensAnswer, 200, 401, 403, 404, 429),
     )
     async def every(request: Request, study: StudyName) -> Response:
         await access.allow(request, ADMIN)
@@ -65,7 +63,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/tokens",
         summary="All tokens, without their secrets",
-        responses=answers(shapes.Tokens, 200, 401, 403, 429),
+        responses=answers(shapes.TokensAnswer, 200, 401, 403, 429),
     )
     async def all_of_them(request: Request) -> Response:
         await access.allow(request, ADMIN)
@@ -78,7 +76,7 @@ def router(service: Service) -> APIRouter:
     @routes.delete(
         "/studies/{study}/tokens/{token_id}",
         summary="Revoke a study's token",
-        responses=answers(shapes.TokenInfo, 200, 401, 403, 404, 429),
+        responses=answers(shapes.TokenAnswer, 200, 401, 403, 404, 429),
     )
     async def revoke(request: Request, study: StudyName, token_id: TokenId) -> Response:
         await access.allow(request, ADMIN)
@@ -87,7 +85,7 @@ def router(service: Service) -> APIRouter:
     @routes.delete(
         "/tokens/{token_id}",
         summary="Revoke any token",
-        responses=answers(shapes.TokenInfo, 200, 401, 403, 404, 409, 429),
+        responses=answers(shapes.TokenAnswer, 200, 401, 403, 404, 409, 429),
     )
     async def revoke_any(request: Request, token_id: TokenId) -> Response:
         await access.allow(request, ADMIN)

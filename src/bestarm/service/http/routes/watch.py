@@ -35,7 +35,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/v1/studies/{study}/status",
         summary="Everything that a dashboard shows",
-        responses=answers(shapes.Status, 200, 401, 403, 404, 429),
+        responses=answers(shapes.StatusAnswer, 200, 401, 403, 404, 429),
     )
     async def show(request: Request, study: StudyName) -> Response:
         await access.allow(request, EVERYBODY, study)
@@ -80,7 +80,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/v1/studies/{study}/export",
         summary="The whole log, to keep and to verify",
-        responses=answers(shapes.Export, 200, 401, 403, 404, 422, 429),
+        responses=answers(shapes.ExportAnswer, 200, 401, 403, 404, 422, 429),
     )
     async def exported(
         request: Request,
