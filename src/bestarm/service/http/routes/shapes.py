@@ -11,6 +11,7 @@ from bestarm.service.http.fit import may_be_empty
 from bestarm.service.storage.names import NAME, RULE, check_name
 from bestarm.service.storage.studies import MOST_AGENTS
 from bestarm.service.storage.tokens import LONGEST
+from bestarm.verdict import Reason
 
 PATTERN = f"^{NAME.pattern}$"
 TIME = "2026-01-02T03:04:05.678Z"
@@ -34,7 +35,7 @@ EXPIRES_IN = Field(
     description="A number of seconds above 0, at most ten years.",
 )
 
-Tally = dict[str, tuple[int, float]]
+Tally = dict[str, tuple[int, float] | tuple[int, float, float]]
 
 
 class Shape(BaseModel):
@@ -43,7 +44,7 @@ class Shape(BaseModel):
     `…Body` is asked, and a refusal says that a field must be what its description says; `…Answer` is answered.
     """
 
-    model_config = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(extra="forbid")
 
 
 class RefusalAnswer(Shape):
@@ -85,6 +86,7 @@ class VerdictAnswer(Shape):
     breaking_index: float | None = Field(examples=[0.21], description="null until every arm was pulled.")
     evidence: float = Field(examples=[0.4])
     samples: int = Field(examples=[120])
+    reason: Reason | None = Field(examples=[None], description="Why it is over, once it is.")
 
 
 class SummaryAnswer(Shape):
@@ -172,11 +174,17 @@ class TokensAnswer(Shape):
 
 
 class DownloadAnswer(Shape):
-    """The study goes on: everything that the server knows."""
+    """The study goes on: what to do next and, for the paper's methods, everything that the server knows."""
 
     kind: Literal["download"]
     problem: str = Field(examples=[FINGERPRINT])
-    total: Tally = Field(examples=[{"A": [3, 1.25], "B": [2, 0.5]}])
+    plan: list[tuple[str, int]] = Field(
+        default=[], examples=[[["A", 3], ["B", 2]]], description="[Arm, how often], in the plan's order."
+    )
+    total: Tally = Field(default={}, examples=[{"A": [3, 1.25], "B": [2, 0.5]}])
+    arms: list[str] = Field(
+        default=[], examples=[["A", "B"]], description="The study's, where they are not the problem's any more."
+    )
 
 
 class StopAnswer(Shape):
@@ -212,7 +220,10 @@ class UploadBody(Shape):
     problem: str = Field(examples=[FINGERPRINT], description="The problem's fingerprint.")
     agent: str = Field(pattern=PATTERN, examples=["lab-a"], description=NAMED)
     sequence: int = Field(ge=1, le=2**53, examples=[1], description="A whole number from 1.")
-    tally: Tally = Field(examples=[{"A": [3, 1.25], "B": [2, 0.5]}], description="Arm: [pulls, reward sum].")
+    tally: Tally = Field(
+        examples=[{"A": [3, 1.25], "B": [2, 0.5]}],
+        description="Arm: [pulls, reward sum], and the sum of squares for a test that asks for it.",
+    )
 
 
 class UploadAnswer(Shape):
