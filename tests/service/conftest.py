@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 
 import httpx
 import pytest
@@ -14,21 +15,25 @@ from uploads import small_problem
 from bestarm.client.connection import Connection
 from bestarm.service.http.app import create_app
 from bestarm.service.http.service import Limits
-from bestarm.service.storage import Storage
+from bestarm.service.storage import Storage, clock
 
 PROBLEM = small_problem()
 URL = "http://bestarm.test"
 
 
 class World:
-    """The application, and connections for everybody who may call it."""
+    """The application, and connections for everybody who may call it; its clock can be put forward."""
 
-    def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
-        self.storage = storage
+    def __init__(self, url: str, limits: Limits | None = None) -> None:
+        self.ahead = timedelta(0)
+        self.storage = storage = Storage(url, now=self.now)
         self.app: FastAPI = create_app(storage, limits)
         self.local = Local(self.app)
         self.admin_token = storage.admit(None).result() or ""
         self.admin = self.connect(self.admin_token)
+
+    def now(self) -> datetime:
+        return clock.now() + self.ahead
 
     def connect(self, token: str) -> Connection:
         return Connection(URL, token, transport=self.local)
@@ -56,8 +61,8 @@ def make_world() -> Iterator[Callable[..., World]]:
     worlds: list[World] = []
 
     def make(**limits: float) -> World:
-        storage = Storage(f"sqlite:///{folder / f'{len(worlds)}.db'}")
-        worlds.append(World(storage, Limits(**limits)))  # type: ignore[arg-type]
+        url = f"sqlite:///{folder / f'{len(worlds)}.db'}"
+        worlds.append(World(url, Limits(**limits)))  # type: ignore[arg-type]
         return worlds[-1]
 
     with quick_folder() as folder:

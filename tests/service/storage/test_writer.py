@@ -15,18 +15,19 @@ from bestarm.service.storage.writer import Task, Writer
 
 
 class Book:
-    """Notes how many tasks came together; each transaction takes as long as `takes` says."""
+    """Notes how many tasks came together; how long each transaction takes is in `takes`, by its own clock."""
 
     def __init__(self) -> None:
         self.groups: list[int] = []
-        self.takes = 0.0
+        self.takes: list[float] = []
+        self.now = 0.0
         self.may_go_on = threading.Event()
         self.may_go_on.set()
 
     def run(self, tasks: list[Task]) -> None:
         self.groups.append(len(tasks))
-        time.sleep(self.takes)
         self.may_go_on.wait()
+        self.now += self.takes.pop(0) if self.takes else 0.0
         for task in tasks:
             task.pending.settle(task.act())
 
@@ -38,7 +39,7 @@ def book() -> Book:
 
 @pytest.fixture
 def writer(book: Book) -> Iterator[Writer]:
-    writer = Writer(book.run)
+    writer = Writer(book.run, lambda: book.now)
     yield writer
     book.may_go_on.set()
     writer.close()
@@ -92,9 +93,8 @@ def test_it_lingers_for_those_it_has_just_answered(
     writer: Writer, book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LINGER", 60.0)
-    book.takes = 1.0  # so it waits for half a second
+    book.takes = [0.0, 100.0]  # so it waits for up to fifty seconds after the second
     together(writer, book, 3)
-    book.takes = 0.0
     two = [writer.submit(task()), writer.submit(task())]
     time.sleep(0.05)
     assert book.groups == [1, 3]
@@ -105,30 +105,33 @@ def test_it_lingers_for_those_it_has_just_answered(
 
 
 def test_it_does_not_wait_long_for_those_who_stay_away(writer: Writer, book: Book) -> None:
-    book.takes = 0.2
+    book.takes = [0.0, 100.0]
     together(writer, book, 3)
     began = time.monotonic()
-    book.takes = 0.0
     submit(writer, 1)
-    assert time.monotonic() - began < 0.1  # LINGER is 2 ms
+    assert time.monotonic() - began < 10  # LINGER is 2 ms, and half of the last transaction fifty seconds
     assert book.groups == [1, 3, 1]
 
 
 def test_a_lone_task_is_not_held_up(writer: Writer, book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LINGER", 60.0)
-    book.takes = 1.0
+    book.takes = [100.0]
     submit(writer, 1)
-    book.takes = 0.0
     began = time.monotonic()
     submit(writer, 1)
-    assert time.monotonic() - began < 0.4  # half of the last transaction would be 0.5
+    assert time.monotonic() - began < 10  # half of the last transaction would be fifty
 
 
 def test_closing_does_what_was_asked_for(book: Book) -> None:
     writer = Writer(book.run)
-    book.takes = 0.05
+    book.may_go_on.clear()
     pendings = [writer.submit(task(lambda: "done")) for _ in range(5)]
-    writer.close()
+    closing = threading.Thread(target=writer.close)
+    closing.start()
+    until(lambda: writer.closed)
+    assert not any(pending.settled for pending in pendings)
+    book.may_go_on.set()
+    closing.join()
     assert all(pending.settled for pending in pendings)
     assert [pending.result() for pending in pendings] == ["done"] * 5
     with pytest.raises(Refused, match="is stopping"):

@@ -37,8 +37,8 @@ class Writer:
     at once: for as many as were answered or wait already, and at most half as long as the commit took.
     """
 
-    def __init__(self, run: Callable[[list[Task]], None]) -> None:
-        self._run = run
+    def __init__(self, run: Callable[[list[Task]], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._run, self._clock = run, clock
         self._waiting: deque[Task] = deque()
         self._enough = 1  # so many must wait for the writer to be woken
         self._wake = threading.Event()
@@ -50,6 +50,11 @@ class Writer:
     def waiting(self) -> int:
         """How many tasks wait for the next transaction."""
         return len(self._waiting)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more."""
+        return self._closed
 
     def submit(self, task: Task) -> Pending[Any]:
         """Queue a task."""
@@ -75,9 +80,9 @@ class Writer:
             self._wait_for(1, None)
             tasks = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
             if tasks:
-                began = time.monotonic()
+                began = self._clock()
                 self._guarded(tasks)
-                took = time.monotonic() - began
+                took = self._clock() - began
                 self._wait_for(len(tasks) + len(self._waiting), min(took / 2, LINGER))
 
     def _wait_for(self, tasks: int, seconds: float | None) -> None:
