@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -121,7 +123,7 @@ def test_what_is_wrong_does_not_depend_on_the_unit() -> None:
 SLOW = """
 import bestarm
 problem = bestarm.Problem(["A", "B"], means=[0.5, 0.5], reward_range=[0.0, 1.0])
-bestarm.simulate(problem, "sharp", runs=1, max_samples=10**5)
+bestarm.simulate(problem, "ugapec", runs=1, engine="events", max_samples=10**5)
 print("compiled", flush=True)
 try:
     bestarm.simulate(problem, "ugapec", runs=1, engine="events", max_samples=10**12)
@@ -130,12 +132,25 @@ except KeyboardInterrupt:
 """
 
 
+def wait_for_work(pid: int, seconds: float = 0.5) -> None:
+    """Until a process has computed for so long from now on."""
+
+    def computed() -> float:
+        user = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11]
+        return int(user) / os.sysconf("SC_CLK_TCK")
+
+    end, deadline = computed() + seconds, time.monotonic() + 60
+    while computed() < end:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def test_ctrl_c_ends_a_long_compiled_run() -> None:
     process = subprocess.Popen([sys.executable, "-c", SLOW], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     with process.stdout:
         assert process.stdout.readline() == "compiled\n"
-        time.sleep(8)  # longer than ugapec takes to compile
+        wait_for_work(process.pid)
         process.send_signal(signal.SIGINT)
         sent = time.monotonic()
         assert process.stdout.readline() == "interrupted\n"
