@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 from bestarm.errors import Refused
 from bestarm.service.http.fit import fit, may_be_empty
@@ -69,6 +70,15 @@ def test_what_does_not_fit_is_said_in_a_sentence(
     with pytest.raises(Refused) as refusal:
         fit(shape, body)
     assert (str(refusal.value), refusal.value.code, refusal.value.status) == (sentence, "refused", 422)
+
+
+class Listing(shapes.Shape):
+    names: list[str] = Field(description="A list of names.")
+
+
+def test_what_does_not_fit_in_a_list_is_said_too() -> None:
+    with pytest.raises(Refused, match=r"^names has 5; it must be a list of names\.$"):
+        fit(Listing, {"names": ["a", 5]})
 
 
 def test_values_stay_what_they_are() -> None:

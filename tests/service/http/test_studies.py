@@ -19,6 +19,7 @@ from bestarm.problem import Problem
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import reply_from_json, verdict_to_json
+from bestarm.protocol.server import Server
 from bestarm.service.http.service import Limits
 from bestarm.service.view.verify import verify
 

@@ -13,6 +13,7 @@ import pytest
 import uvicorn
 
 from bestarm.service.http import wire
+from bestarm.service.http.bodies import PATIENCE
 from bestarm.service.http.listener import bind
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: here\r\n"
@@ -167,9 +168,9 @@ def test_a_body_is_no_head(server: Server) -> None:
 def test_a_head_that_does_not_come_is_not_waited_for(server: Server, start: bytes) -> None:
     connection = server.connect()
     connection.sendall(start)
-    server.skip(0.9 * wire.PATIENCE)
+    server.skip(0.9 * PATIENCE)
     assert open_still(connection)
-    server.skip(0.2 * wire.PATIENCE)
+    server.skip(0.2 * PATIENCE)
     assert ended(connection)
 
 
@@ -178,9 +179,9 @@ def test_neither_is_the_second_on_a_connection(server: Server) -> None:
     connection.sendall(HEALTH + b"\r\n")
     assert b'"status":"ok"' in answer(connection)
     connection.sendall(HEALTH)
-    server.skip(0.9 * wire.PATIENCE)
+    server.skip(0.9 * PATIENCE)
     assert open_still(connection)
-    server.skip(0.2 * wire.PATIENCE)
+    server.skip(0.2 * PATIENCE)
     assert ended(connection)
 
 
@@ -189,7 +190,7 @@ def test_drops_do_not_buy_time(server: Server) -> None:
     for letter in HEALTH[:10]:
         assert open_still(connection)
         connection.sendall(bytes([letter]))
-        server.skip(wire.PATIENCE / 10)
+        server.skip(PATIENCE / 10)
     assert ended(connection)
 
 
@@ -198,7 +199,7 @@ def test_requests_that_are_in_time_stay(server: Server) -> None:
     connection = server.connect()
     for _ in range(6):
         connection.sendall(HEALTH)
-        server.skip(0.9 * wire.PATIENCE)
+        server.skip(0.9 * PATIENCE)
         connection.sendall(b"\r\n")
         assert b'"status":"ok"' in answer(connection)
 

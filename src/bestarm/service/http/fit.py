@@ -49,7 +49,11 @@ def _sentence(shape: type[BaseModel], errors: list[ErrorDetails]) -> str:
         return str(first["ctx"]["error"])
     name = str(first["loc"][0])
     said = shape.model_fields[name].description or ""
-    found = f"{name} is {show(first['input'])}"
-    if len(first["loc"]) > 1:
-        found = f"{name} has {str(first['loc'][1])[:40]!r}: {show(first['input'])}"
-    return f"{found}; it must be {said[:1].lower()}{said[1:]}"
+    match first["loc"]:
+        case (_, str() as key, *_):
+            found = f"has {key[:40]!r}: {show(first['input'])}"
+        case (_, int(), *_):
+            found = f"has {show(first['input'])}"
+        case _:
+            found = f"is {show(first['input'])}"
+    return f"{name} {found}; it must be {said[:1].lower()}{said[1:]}"
