@@ -153,7 +153,9 @@ def test_closing_and_reopening(world: Any) -> None:
     assert lab.call("POST", "/v1/studies/ligands/uploads", body)["position"] == 1
 
 
-def test_numbers_in_answers_are_exact(world: Any) -> None:
+def test_numbers_in_answers_are_exact(make_world: Any) -> None:
+    world = make_world()
+    world.create(method="famabpe")  # whose agents download the total
     lab = world.connect(world.token(role="agent", agent="lab-a"))
     tally = {"A": [2**52 + 1, 0.1 + 0.2], "B": [1, -1e-310], "C": [3, 1 / 3]}
     body = {"problem": PROBLEM.fingerprint, "agent": "lab-a", "sequence": 1, "tally": tally}
