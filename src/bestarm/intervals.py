@@ -22,8 +22,8 @@ def intervals(method: Method, known: Tally | Any) -> list[Interval]:
     """What a method's state, or a total that came in one piece, says about every arm.
 
     The method's own test says how wide the intervals are. All of them hold at once, at every time, with
-    probability at least 1 − δ. There are none if the test has none, and for most tests none before every arm was
-    pulled. No mean lies outside of the reward range, and no interval does.
+    probability at least 1 − δ. There are none if the test has none, and for most tests none before every arm
+    was pulled. No mean lies outside of the reward range, and no interval does.
 
     >>> import bestarm
     >>> method = bestarm.method("sharp", bestarm.Problem(["A", "B"], sigma=0.3), agents=2)

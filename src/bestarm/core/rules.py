@@ -105,9 +105,9 @@ class Model(NamedTuple):
 class Test:
     """A stopping test: its model begins and folds a state, `read(state, setting)` says what that comes to.
 
-    `radii(state, setting)` gives the half width of every arm's own interval; all of them hold together, at every
-    time, with probability at least 1 − δ. A test that has none says None, and nobody shows intervals. The flags
-    say what its promise rests on.
+    `radii(state, setting)` gives the half width of every arm's own interval; all of them hold together, at
+    every time, with probability at least 1 − δ. A test that has none says None, and nobody shows intervals. The
+    flags say what its promise rests on.
     """
 
     name: str

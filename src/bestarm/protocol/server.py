@@ -293,9 +293,7 @@ class Server:
         for arm, count, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
             self._pulls[arm] += count
             self._sums[arm] += total
-        for arm, square in zip(
-            tally.arms, tally.squares, strict=False
-        ):  # there are none unless they are asked for
+        for arm, square in zip(tally.arms, tally.squares, strict=False):  # mostly there are no squares
             self._squares[arm] += square
 
     def _again(

@@ -1,7 +1,7 @@
 """Compiled twins of the rules and the loops: the same code object, compiled by numba, never a second copy.
 
-A twin's globals are those of the original with the functions of the package, and of the package that the original
-is from, replaced by their twins; so are the functions that it was given by a function around it.
+A twin's globals are those of the original with the functions of bestarm, and of the package that the original is
+from, replaced by their twins; so are the functions that it was given by a function around it.
 numba's cache on disk does not notice a changed callee, so its folder is named after the version of the
 code (`simulation.sources`): a changed line in any source that runs are made by means a new folder.
 """
@@ -50,8 +50,8 @@ def bind(function: Function, rules: dict[str, Function]) -> Function:
 @cache
 def _bind(function: Function, rules: tuple[tuple[str, Function], ...]) -> Function:
     label = "_".join([function.__qualname__, *(rule.__name__ for _, rule in rules)])
-    # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process, and
-    # so is what takes rules as arguments, since no other process could use it.
+    # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process,
+    # and so is what takes rules as arguments, since no other process could use it.
     own = all(_home(rule) == "bestarm" for _, rule in rules)
     twins = {name: twin(rule, own or name != TAKES_RULES) for name, rule in rules}
     return _compile(function, label, twins, own)
@@ -70,9 +70,8 @@ def _compile(function: Function, name: str, replacements: dict[str, Function], k
     # A function that is handed from one compiled function to the next leaves an address in the code, which
     # can't be cached, unless the receiver is inlined and the address vanishes. With the call, the counting of
     # references to its arguments vanishes too, a third of the time of an upload.
-    compiled: Function = numba.njit(cache=keep and _home(function) == "bestarm", nogil=True, forceinline=True)(
-        clone
-    )
+    own = keep and _home(function) == "bestarm"
+    compiled: Function = numba.njit(cache=own, nogil=True, forceinline=True)(clone)
     return compiled
 
 

@@ -42,9 +42,8 @@ def _assumptions(method: Method) -> str:
     if problem.reward_range is not None:
         parts.append("rewards lie between {:g} and {:g}".format(*problem.reward_range))
     elif test.needs_sigma:
-        parts.append(
-            f"rewards scatter around their arm's mean with sub-Gaussian scale at most {problem.sigma:g}"
-        )
+        scale = f"sub-Gaussian scale at most {problem.sigma:g}"
+        parts.append(f"rewards scatter around their arm's mean with {scale}")
     parts.append("trials are independent")
     if test.sites_alike:
         parts.append("an arm's mean is the same at every site and all the time")

@@ -12,9 +12,9 @@ WAVER = 0.1  # of the samples so far: evidence close to 1 may fall back before i
 def remaining(method: Method, samples: int, verdict: Verdict) -> dict[str, int] | None:
     """Where about four of five studies end: between `N(e⁻ᵃ − 1)` and `N(e⁻ᵇ − 1 + 0.1)` more samples.
 
-    N are the samples and e the evidence so far; the exponents are those of the test (`growth`). The paper's tests
-    have evidence in proportion to the samples, a = b = 1 on average; those of `sharp` grow faster, since it looks
-    closer at fewer arms. They were chosen so that simulated studies of many kinds end inside
+    N are the samples and e the evidence so far; the exponents are those of the test (`growth`). The paper's
+    tests have evidence in proportion to the samples, a = b = 1 on average; those of `sharp` grow faster, since
+    it looks closer at fewer arms. They were chosen so that simulated studies of many kinds end inside
     (`tests/service/view/test_remaining.py` measures how many do). None while nothing is known yet, when the
     study is done, and for a test that does not know how its evidence grows.
     """
