@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bestarm.simulation.result import Result
 
 BOUND_COLOUR = "#444444"
-# For methods that have no colour and mark of their own, in this order and then again. Like those of the package's
-# methods they are safe for the colour-blind, and apart in grey too by the marks.
+# For methods that have no colour and mark of their own, in this order and then again. Like the colours after
+# Okabe and Ito in the records they are safe for the colour-blind, and apart in grey too by the marks.
 SPARE = (
     ("#332288", "h"),
     ("#882255", "*"),

@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from threading import RLock
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TypeVar
 
 from bestarm.core.rules import Parameter, Selection, Test, Trigger, Value
@@ -46,12 +46,12 @@ class Registry(Mapping[str, R]):
         self._own = frozenset(self._records)
 
     def add(self, record: R) -> None:
-        """One more. A name stays with the module that came first, which may say anew what it means.
+        """One more. A name stays with the modules that came first, which may say anew what it means.
 
         The package's own names stay what they are.
         """
         known = self._records.get(record.name, record)
-        if known != record and (record.name in self._own or module_of(known) != module_of(record)):
+        if known != record and (record.name in self._own or modules_of(known) != modules_of(record)):
             raise UserError(f"there is a {type(record).__name__.lower()} {record.name!r} already.")
         self._records[record.name] = record
 
@@ -123,17 +123,15 @@ def outside() -> tuple[Rule, ...]:
     return (*TESTS.outside, *SELECTIONS.outside, *TRIGGERS.outside, *METHODS.outside)
 
 
-def module_of(record: Rule) -> str:
-    """The module whose function makes the record what it is."""
-    match record:
-        case Test():
-            return record.read.__module__
-        case Selection():
-            return record.choose.__module__
-        case Trigger():
-            return record.fire.__module__
-        case Recipe():
-            return record.defaults.__module__
+def functions_of(record: Rule) -> list[FunctionType]:
+    """The functions that make a record what it is."""
+    values = [value if isinstance(value, tuple) else (value,) for value in vars(record).values()]
+    return [part for value in values for part in value if isinstance(part, FunctionType)]
+
+
+def modules_of(record: Rule) -> set[str]:
+    """Where these functions come from."""
+    return {function.__module__ for function in functions_of(record)}
 
 
 def records_of(method: str, parameters: Mapping[str, Value]) -> tuple[Rule, ...]:

@@ -1,7 +1,7 @@
 """Compiled twins of the rules and the loops: the same code object, compiled by numba, never a second copy.
 
-A twin's globals are those of the original with the functions of bestarm, and of the package that the original is
-from, replaced by their twins; so are the functions that it was given by a function around it.
+A twin's globals are those of the original with the functions of bestarm, and of the package that the original
+is from, replaced by their twins; so are the functions that it was given by a function around it.
 numba's cache on disk does not notice a changed callee, so its folder is named after the version of the
 code (`simulation.sources`): a changed line in any source that runs are made by means a new folder.
 """
@@ -13,7 +13,6 @@ import os
 import types
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numba
 
@@ -63,20 +62,17 @@ def _compile(function: Function, name: str, replacements: dict[str, Function], k
     homes = {"bestarm", _home(function)}
     for used in _globals_of(function.__code__) - replacements.keys():
         value = function.__globals__.get(used)
-        if _is_plain(value) and _home(value) in homes:
+        if isinstance(value, types.FunctionType) and _home(value) in homes:
             twins[used] = twin(value)
     given = [cell.cell_contents for cell in function.__closure__ or ()]
-    clone = rebind(function, twins, name, [twin(value) if _is_plain(value) else value for value in given])
+    enclosed = [twin(value) if isinstance(value, types.FunctionType) else value for value in given]
+    clone = rebind(function, twins, name, enclosed)
     # A function that is handed from one compiled function to the next leaves an address in the code, which
     # can't be cached, unless the receiver is inlined and the address vanishes. With the call, the counting of
     # references to its arguments vanishes too, a third of the time of an upload.
     own = keep and _home(function) == "bestarm"
     compiled: Function = numba.njit(cache=own, nogil=True, forceinline=True)(clone)
     return compiled
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, types.FunctionType)
 
 
 def _home(function: Function) -> str:

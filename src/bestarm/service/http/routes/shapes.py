@@ -46,7 +46,7 @@ class NewStudy(Shape):
     """A study to be made; it is called like its problem."""
 
     problem: dict[str, Any] = Field(examples=[PROBLEM], description="As Problem.to_dict makes it.")
-    method: str = Field(default="sharp", examples=["sharp"], description="sharp, famabpe or falinpe.")
+    method: str = Field(default="sharp", examples=["sharp"], description="A federated one.")
     agents: int = Field(ge=1, le=1_000_000, examples=[10])
     parameters: dict[str, int | float | str] = Field(default={}, examples=[{"thrift": "messages"}])
 
@@ -232,6 +232,8 @@ class Status(Study):
     sites: list[Site]
     history: list[tuple[int, int, float | None, float, str]]
     remaining: Remaining | None
+    intervals: bool = Field(description="Whether its test gives intervals at all.")
+    shows: Literal["index", "evidence"] = Field(description="What tells a person more about the way.")
 
 
 class Logged(Shape):
