@@ -4,7 +4,7 @@ import csv
 import sys
 from pathlib import Path
 
-from bestarm.plot import METHOD_COLOURS, METHOD_MARKERS, new_figure, plain_numbers, save, style
+from bestarm.plot import look, new_figure, plain_numbers, save, style
 
 # label, what the rows have, line style; the colour and the mark are the method's in every figure
 LINES = [
@@ -26,12 +26,13 @@ def main(results: str, figure_file: str) -> None:
         for axes, field in zip(panels, ("samples", "communications"), strict=True):
             for label, wanted, dash in LINES:
                 found = [row for row in rows if wanted.items() <= row.items()]
+                colour, mark = look(wanted["method"])
                 axes.plot(
                     [float(row["gap"]) for row in found],
                     [float(row[f"{field}_mean"]) for row in found],
-                    color=METHOD_COLOURS[wanted["method"]],
-                    marker=METHOD_MARKERS[wanted["method"]],
-                    markerfacecolor=METHOD_COLOURS[wanted["method"]] if dash == "-" else "white",
+                    color=colour,
+                    marker=mark,
+                    markerfacecolor=colour if dash == "-" else "white",
                     linestyle=dash,
                     label=label,
                 )

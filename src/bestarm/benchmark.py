@@ -24,8 +24,9 @@ import numpy as np
 
 from bestarm.errors import ProblemWarning, UserError
 from bestarm.lower_bound import lower_bound
-from bestarm.methods import METHODS
+from bestarm.methods import METHODS, Kind
 from bestarm.methods import method as build_method
+from bestarm.methods.compose import fitting
 from bestarm.problem import Problem
 from bestarm.simulation.api import prepare
 from bestarm.simulation.engine import Engine
@@ -133,11 +134,12 @@ def time_together(engines: Sequence[Engine], runs: Sequence[int], repetitions: i
 
 def pulls(quick: bool) -> Iterator[Measure]:
     """Pulls simulated in a CPU second, for each method and engine."""
-    problems = {name: orthogonal() if "lin" in name else equal_gaps(0.1) for name in METHODS}
+    plain = equal_gaps(0.1)
+    problems = {name: plain if name in fitting(plain, AGENTS) else orthogonal() for name in METHODS}
     instances = [(name, name, problem) for name, problem in problems.items()]
     instances.append(("lingape (d=25)", "lingape", many_features()))
     for label, name, problem in instances:
-        federated = name in ("famabpe", "falinpe", "sharp")
+        federated = METHODS[name].kind is Kind.FEDERATED
         bounded = None if federated else 20_000
         engine = engine_of(name, problem, max_samples=bounded)
         runs = (

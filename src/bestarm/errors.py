@@ -1,5 +1,9 @@
 """What a person did wrong, and what went wrong elsewhere: one sentence that says what to do."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
 
 class UserError(ValueError):
     """Input that can't be used; the message is one sentence for the person who gave it.
@@ -27,6 +31,16 @@ class ServiceError(RuntimeError):
     >>> issubclass(ServiceError, RuntimeError)
     True
     """
+
+
+def either(words: Iterable[str]) -> str:
+    """Words from which one is to be taken, as a sentence has them.
+
+    >>> either(["sharp", "famabpe", "falinpe"])
+    'sharp, famabpe or falinpe'
+    """
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 class ProblemWarning(UserWarning):

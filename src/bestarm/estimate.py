@@ -142,7 +142,10 @@ def estimate(
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 2:
         raise UserError(f"runs is {runs!r}; it must be a whole number of at least 2.")
-    assumed, assumption = _assumed(problem, method, gaps, runs, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ProblemWarning)  # it comes with the first run
+        short = build_method(method, problem, agents, **parameters).test.short_features
+    assumed, assumption = _assumed(problem, method, short, gaps, runs, seed)
     rows = []
     for gap, truths in assumed:
         shares = [runs // len(truths) + (k < runs % len(truths)) for k in range(len(truths))]
@@ -177,7 +180,7 @@ def _row(gap: float, results: list[Result]) -> Expectation:
 
 
 def _assumed(
-    problem: Problem, method: str, gaps: Sequence[float] | None, runs: int, seed: int
+    problem: Problem, method: str, short: bool, gaps: Sequence[float] | None, runs: int, seed: int
 ) -> tuple[list[tuple[float, list[Problem]]], str]:
     """For each gap the problems that are simulated, and what they assume."""
     if problem.means is not None and gaps is None:
@@ -195,7 +198,7 @@ def _assumed(
     for gap in wanted:
         check_number("a gap", gap, "a number above 0", lambda x: x > 0)
     if problem.features is not None:
-        return _linear(problem, method, wanted, runs, seed)
+        return _linear(problem, method, short, wanted, runs, seed)
     low, high = problem.reward_range or (-math.inf, math.inf)
     if gaps is None:
         wanted = [gap for gap in wanted if gap < high - low]
@@ -209,7 +212,7 @@ def _assumed(
 
 
 def _linear(
-    problem: Problem, method: str, gaps: list[float], runs: int, seed: int
+    problem: Problem, method: str, short: bool, gaps: list[float], runs: int, seed: int
 ) -> tuple[list[tuple[float, list[Problem]]], str]:
     assert problem.features is not None
     thetas = _random_thetas(problem.features, min(THETAS, runs), seed)
@@ -219,7 +222,7 @@ def _linear(
         "for these directions, not for all."
     )
     longest = max(gaps) * max(float(np.linalg.norm(theta)) for theta in thetas)
-    if longest > 1 and method in ("falinpe", "lingape"):
+    if longest > 1 and short:
         sentence += f" The longest theta has length {longest:.3g}; {method} promises something for at most 1."
     if problem.reward_range is not None:
         sentence += " Rewards are Gaussian with the problem's sigma, so the reward_range does not limit them."
@@ -261,11 +264,11 @@ def _with(problem: Problem, *, means: list[float] | None = None, theta: Floats |
 
 
 def _draw(found: Estimate) -> Any:
-    from bestarm.plot import BOUND_COLOUR, METHOD_COLOURS, METHOD_MARKERS, new_figure, plain_numbers, style
+    from bestarm.plot import BOUND_COLOUR, look, new_figure, plain_numbers, style
 
     rows = sorted(found.rows, key=lambda row: row.gap)
     gaps = [row.gap for row in rows]
-    colour, marker = METHOD_COLOURS[found.method], METHOD_MARKERS[found.method]
+    colour, marker = look(found.method)
     with style():
         figure, panels = new_figure(2)
         for axes, field in zip(panels, ("samples", "communications"), strict=True):

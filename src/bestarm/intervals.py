@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestarm.core.arrays import Floats
 from bestarm.core.tally import Tally
-from bestarm.problem import Problem
-
-PSEUDO_COUNT = 10.0  # the pulls at which the interval is at its narrowest, compared with others of its kind
+from bestarm.methods.method import Method
 
 
-def intervals(problem: Problem, tally: Tally) -> tuple[Floats, Floats, Floats]:
-    """Low, estimate and high for each arm; the truth lies between low and high, for all arms and at all times.
+class Interval(NamedTuple):
+    """An arm's estimated mean, and the ends of the interval that it lies in; None where they are not known."""
 
-    With probability at least 1 − δ. `μ̂_k ± σ √( 2 (T_k+ρ)/T_k² · ( log(K/δ) + ½ log(1 + T_k/ρ) ) )`; nan for
-    an arm that was never pulled.
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
 
-    With Z = T(μ̂ − μ), √(ρ/(T+ρ)) exp(Z²/(2σ²(T+ρ))) is a non-negative supermartingale that starts at 1 (a
-    normal mixture); by Ville's inequality it stays below K/δ with probability 1 − δ/K. A union over the arms.
 
-    >>> problem = Problem(["A", "B"], sigma=0.3)
-    >>> low, estimate, high = intervals(problem, Tally.of([100, 0], [90.0, 0.0]))
-    >>> low.round(3).tolist(), estimate.tolist(), high.round(3).tolist()
-    ([0.802, nan], [0.9, nan], [0.998, nan])
+def intervals(method: Method, known: Tally | Any) -> list[Interval]:
+    """What a method's state, or a total that came in one piece, says about every arm.
+
+    The method's own test says how wide the intervals are. All of them hold at once, at every time, with
+    probability at least 1 − δ. There are none if the test has none, and for most tests none before every arm
+    was pulled. No mean lies outside of the reward range, and no interval does.
+
+    >>> import bestarm
+    >>> method = bestarm.method("sharp", bestarm.Problem(["A", "B"], sigma=0.3), agents=2)
+    >>> first, second = intervals(method, Tally.of([100, 50], [90.0, 25.0]))
+    >>> first.mean, round(first.low, 3), round(first.high, 3), second.mean
+    (0.9, 0.802, 0.998, 0.5)
+    >>> intervals(method, Tally.of([100, 0], [90.0, 0.0]))[0]
+    Interval(mean=0.9, low=None, high=None)
     """
-    pulls = tally.pulls.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        threshold = math.log(len(problem.arms) / problem.delta) + 0.5 * np.log1p(pulls / PSEUDO_COUNT)
-        radius = problem.sigma * np.sqrt(2.0 * (pulls + PSEUDO_COUNT) * threshold) / pulls
-        estimate = tally.reward_sums / pulls
-    return estimate - radius, estimate, estimate + radius
+    state = method.begin(known) if isinstance(known, Tally) else known
+    ready = not method.test.every_arm or bool(state.pulls.all())
+    radii = method.radii(state) if ready else None
+    widths = [None] * method.setting.arms if radii is None else radii.tolist()
+    limits = method.problem.reward_range or (-np.inf, np.inf)
+    return [
+        Interval() if not pulls else _around(value, radius, limits)
+        for pulls, value, radius in zip(
+            state.pulls.tolist(), state.estimate.values.tolist(), widths, strict=True
+        )
+    ]
+
+
+def _around(mean: float, radius: float | None, limits: tuple[float, float]) -> Interval:
+    if radius is None or not np.isfinite(radius):
+        return Interval(mean)
+    # An estimate may lie outside of the range; then its interval reaches to it.
+    low, high = min(limits[0], mean), max(limits[1], mean)
+    return Interval(mean, max(mean - radius, low), min(mean + radius, high))

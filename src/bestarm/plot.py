@@ -4,41 +4,33 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
 from bestarm.errors import UserError
+from bestarm.methods import METHODS
 from bestarm.theory import Bounds
 
 if TYPE_CHECKING:
     from bestarm.simulation.result import Result
 
-# One colour and one mark for each method, the same in every figure; after Okabe and Ito, safe for the
-# colour-blind, and apart in grey too by the marks.
-METHOD_COLOURS = {
-    "sharp": "#0072B2",
-    "famabpe": "#D55E00",
-    "falinpe": "#E69F00",
-    "ugapec": "#009E73",
-    "lingape": "#56B4E9",
-    "sync-ugapec": "#CC79A7",
-    "sync-lingape": "#7F7F7F",
-}
-METHOD_MARKERS = {
-    "sharp": "o",
-    "famabpe": "s",
-    "falinpe": "D",
-    "ugapec": "^",
-    "lingape": "v",
-    "sync-ugapec": "P",
-    "sync-lingape": "X",
-}
 BOUND_COLOUR = "#444444"
+# For methods that have no colour and mark of their own, in this order and then again. Like the colours after
+# Okabe and Ito in the records they are safe for the colour-blind, and apart in grey too by the marks.
+SPARE = (
+    ("#332288", "h"),
+    ("#882255", "*"),
+    ("#999933", "<"),
+    ("#44AA99", ">"),
+    ("#000000", "p"),
+    ("#AA4499", "d"),
+)
 SUFFIXES = (".png", ".svg", ".pdf")
 
 STYLE = {
@@ -60,6 +52,33 @@ STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bestarm",
 }
+
+
+class Look(NamedTuple):
+    """How a method is drawn."""
+
+    colour: str
+    mark: str
+
+
+def looks(methods: Iterable[str]) -> dict[str, Look]:
+    """A colour and a mark for each method of a figure: its record's, the same in every figure, or spare ones.
+
+    >>> looks(["sharp", "mine", "sharp"])
+    {'sharp': Look(colour='#0072B2', mark='o'), 'mine': Look(colour='#332288', mark='h')}
+    """
+    spare = cycle(SPARE)
+    found: dict[str, Look] = {}
+    for name in dict.fromkeys(methods):
+        recipe = METHODS.get(name)
+        own = recipe is not None and Look(recipe.colour, recipe.mark)
+        found[name] = own if own and all(own) else Look(*next(spare))
+    return found
+
+
+def look(method: str) -> Look:
+    """The look of a method in a figure of its own."""
+    return looks([method])[method]
 
 
 @contextmanager
@@ -126,7 +145,7 @@ def plot_result(result: Result) -> Any:
         figure, panels = new_figure(2)
         for axes, (field, possible) in zip(panels, lines.items(), strict=True):
             known = [(label, at, dash) for label, at, dash in possible if at and at < math.inf]
-            _distribution(axes, getattr(result, field), METHOD_COLOURS[result.method], known)
+            _distribution(axes, getattr(result, field), look(result.method).colour, known)
             axes.set_xlabel(field)
         panels[0].set_ylabel("runs")
         figure.suptitle(f"{result.method} on {_what(result)}, wrong: {result.wrong:,}", x=0.01, ha="left")
@@ -164,12 +183,13 @@ def _distribution(axes: Any, each: Counts, colour: str, bounds: Sequence[tuple[s
 def plot_compare(results: Sequence[Result], labels: Sequence[str] | None = None) -> Any:
     """Samples against communications: one mark a method at its means, with lines from 5 to 95 % of the runs."""
     names = list(labels or [result.method for result in results])
+    drawn = looks(result.method for result in results)
     with style():
         figure, axes = new_figure(1, width=8.0, height=4.8)
         seen: dict[str, int] = {}
         for result, name in zip(results, names, strict=True):
             variant = seen[result.method] = seen.get(result.method, -1) + 1
-            _mark(axes, result, name, variant)
+            _mark(axes, result, name, drawn[result.method], variant)
         bounds = results[0].bounds
         if bounds is not None and 0 < bounds.lower < math.inf:
             label = f"lower bound {bounds.lower:,.0f}"
@@ -190,18 +210,18 @@ def plot_compare(results: Sequence[Result], labels: Sequence[str] | None = None)
     return figure
 
 
-def _mark(axes: Any, result: Result, label: str, variant: int) -> None:
+def _mark(axes: Any, result: Result, label: str, drawn: Look, variant: int) -> None:
     """One method; a second one with other settings has a hollow mark, a third a small one, and so on."""
-    colour, samples, sent = METHOD_COLOURS[result.method], result.summary(), result.summary("communications")
+    samples, sent = result.summary(), result.summary("communications")
     axes.errorbar(
         samples.mean,
         sent.mean,
         xerr=[[max(samples.mean - samples.low, 0)], [max(samples.high - samples.mean, 0)]],
         yerr=[[max(sent.mean - sent.low, 0)], [max(sent.high - sent.mean, 0)]],
-        color=colour,
-        marker=METHOD_MARKERS[result.method],
+        color=drawn.colour,
+        marker=drawn.mark,
         markersize=(8, 8, 5, 5)[variant % 4],
-        markerfacecolor="white" if variant % 2 else colour,
+        markerfacecolor="white" if variant % 2 else drawn.colour,
         linestyle="none",
         elinewidth=1.0,
         label=label,
@@ -217,7 +237,7 @@ def plot_trace(rows: Floats, epsilon: float = 0.0, method: str = "sharp") -> Any
     epsilon: where the breaking index has to fall.
     method: whose colour is used.
     """
-    colour = METHOD_COLOURS[method]
+    colour = look(method).colour
     with style():
         figure, (above, below) = new_figure(1, rows=2, width=8.0, height=5.2)
         above.plot(rows[:, 0], rows[:, 2], color=colour, label=method)

@@ -10,19 +10,21 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from bestarm.core.rules import Value as Parameter
 from bestarm.errors import UserError
 from bestarm.lower_bound import Floats, crossing, lower_bound
-from bestarm.methods import falinpe, famabpe
+from bestarm.methods import METHODS
 from bestarm.methods.design import minimal_weights
+from bestarm.methods.falinpe import FALINPE
+from bestarm.methods.famabpe import FAMABPE
+from bestarm.methods.recipe import Recipe
 from bestarm.problem import Problem
 
-THEOREMS = {"famabpe": famabpe.defaults, "falinpe": falinpe.defaults}
-# The parameters that a theorem leaves free; all others of a method have to be its own.
-FREE = ("gamma", "gamma1", "gamma2", "lambda")
+Free = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +55,21 @@ def bounds(
     if problem.means is None:
         return None
     given = {key.rstrip("_"): value for key, value in (parameters or {}).items()}
-    own = THEOREMS[method](problem, agents) if method in THEOREMS else {}
-    if not own or any(value != own.get(key) for key, value in given.items() if key not in FREE):
+    recipe = METHODS.get(method)
+    theorem = THEOREMS.get(recipe) if recipe is not None else None
+    if recipe is None or theorem is None or not _as_it_is(recipe, problem, agents, given, theorem):
         return Bounds(None, None, lower_bound(problem))
-    free = _free(method, own, given)
-    samples = _samples(problem, agents, free)
-    if method == "famabpe":
-        communications = communication_bound(samples, agents, free["gamma"])
-    else:
-        communications = communication_bound(
-            samples,
-            agents,
-            free["gamma2"],
-            gamma1=free["gamma1"],
-            lambda_=free["lambda"],
-            dimension=problem.dimension,
-            longest_feature=problem.longest_feature,
-        )
-    return Bounds(samples, communications, lower_bound(problem))
+    free = _free(recipe, theorem, problem, agents, given)
+    samples = theorem.samples(problem, agents, free)
+    return Bounds(samples, theorem.communications(samples, problem, agents, free), lower_bound(problem))
+
+
+def _as_it_is(
+    recipe: Recipe, problem: Problem, agents: int, given: Mapping[str, Parameter], theorem: Theorem
+) -> bool:
+    """Whether everything but what the theorem leaves free is the method's own."""
+    own = recipe.defaults(problem, agents)
+    return all(value == own.get(key) for key, value in given.items() if key not in theorem.free)
 
 
 def complexity(means: Floats, sigma: float, epsilon: float = 0.0) -> float:
@@ -146,13 +145,14 @@ def sample_bound(
     >>> round(sample_bound(Problem.quick([0.9, 0.8, 0.8, 0.8, 0.8], sigma=0.3), 10, "famabpe"))
     49664
     """
-    if method not in THEOREMS:
-        raise UserError(
-            f"no theorem bounds the samples of {method}; there is one for {' and '.join(THEOREMS)}."
-        )
+    recipe = METHODS.get(method)
+    if recipe is None or recipe not in THEOREMS:
+        known = " and ".join(recipe.name for recipe in THEOREMS)
+        raise UserError(f"no theorem bounds the samples of {method}; there is one for {known}.")
     given = {"gamma": gamma, "gamma1": gamma1, "gamma2": gamma2, "lambda": lambda_}
-    own = THEOREMS[method](problem, agents)
-    return _samples(problem, agents, _free(method, own, {k: v for k, v in given.items() if v is not None}))
+    numbers = {key: value for key, value in given.items() if value is not None}
+    theorem = THEOREMS[recipe]
+    return theorem.samples(problem, agents, _free(recipe, theorem, problem, agents, numbers))
 
 
 def famabpe_samples(complexity: float, arms: int, agents: int, delta: float, gamma: float) -> float:
@@ -227,19 +227,23 @@ def communication_bound(
     return 2.0 * uploads - 1.0
 
 
-def _samples(problem: Problem, agents: int, free: Mapping[str, float]) -> float:
-    if problem.means is None:
-        raise UserError(f"problem {problem.name!r} has no means; the bounds need them.")
-    arms = len(problem.arms)
-    if "gamma" in free:
-        separate = complexity(problem.means, problem.sigma, problem.epsilon)
-        return famabpe_samples(separate, arms, agents, problem.delta, free["gamma"])
+def _famabpe_samples(problem: Problem, agents: int, free: Free) -> float:
+    separate = complexity(_means(problem), problem.sigma, problem.epsilon)
+    return famabpe_samples(separate, len(problem.arms), agents, problem.delta, free["gamma"])
+
+
+def _famabpe_communications(samples: float, problem: Problem, agents: int, free: Free) -> float:
+    return communication_bound(samples, agents, free["gamma"])
+
+
+def _falinpe_samples(problem: Problem, agents: int, free: Free) -> float:
+    means, arms = _means(problem), len(problem.arms)
     if problem.features is None:
         raise UserError(f"problem {problem.name!r} has no features; falinpe needs them.")
     if free["gamma2"] * arms * agents >= 1.0:
         return math.inf  # without the linear programmes
     return falinpe_samples(
-        linear_complexity(problem.means, problem.features, problem.epsilon),
+        linear_complexity(means, problem.features, problem.epsilon),
         arms,
         problem.dimension,
         agents,
@@ -251,17 +255,55 @@ def _samples(problem: Problem, agents: int, free: Mapping[str, float]) -> float:
     )
 
 
-def _free(method: str, own: Mapping[str, Parameter], given: Mapping[str, Parameter]) -> dict[str, float]:
-    """The numbers that the theorem of this method leaves free."""
+def _falinpe_communications(samples: float, problem: Problem, agents: int, free: Free) -> float:
+    return communication_bound(
+        samples,
+        agents,
+        free["gamma2"],
+        gamma1=free["gamma1"],
+        lambda_=free["lambda"],
+        dimension=problem.dimension,
+        longest_feature=problem.longest_feature,
+    )
+
+
+class Theorem(NamedTuple):
+    """What is proved about a method: its bounds, and the parameters that they leave free.
+
+    All other parameters have to be the method's own.
+    """
+
+    samples: Callable[[Problem, int, Free], float]
+    communications: Callable[[float, Problem, int, Free], float]
+    free: tuple[str, ...]
+
+
+THEOREMS: dict[Recipe, Theorem] = {
+    FAMABPE: Theorem(_famabpe_samples, _famabpe_communications, ("gamma",)),
+    FALINPE: Theorem(_falinpe_samples, _falinpe_communications, ("gamma1", "gamma2", "lambda")),
+}
+
+
+def _means(problem: Problem) -> Floats:
+    if problem.means is None:
+        raise UserError(f"problem {problem.name!r} has no means; the bounds need them.")
+    return problem.means
+
+
+def _free(
+    recipe: Recipe, theorem: Theorem, problem: Problem, agents: int, given: Mapping[str, Parameter]
+) -> dict[str, float]:
+    """The numbers that the theorem leaves free: those given, or the method's own."""
+    own = recipe.defaults(problem, agents)
+    for key in given:
+        if key not in own:
+            raise UserError(f"{recipe.name} has no parameter {key!r}.")
     free = {}
-    for key in FREE:
-        if key in given and key not in own:
-            raise UserError(f"{method} has no parameter {key!r}.")
-        if key in own:
-            value = given.get(key, own[key])
-            if isinstance(value, str) or not 0.0 < value < math.inf:
-                raise UserError(f"{method}: {key} is {value!r}; it must be a number above 0.")
-            free[key] = float(value)
+    for key in theorem.free:
+        value = given.get(key, own[key])
+        if isinstance(value, str) or not 0.0 < value < math.inf:
+            raise UserError(f"{recipe.name}: {key} is {value!r}; it must be a number above 0.")
+        free[key] = float(value)
     return free
 
 

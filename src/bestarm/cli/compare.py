@@ -21,11 +21,12 @@ from bestarm.cli.output import (
 )
 from bestarm.cli.run import run
 from bestarm.errors import UserError
-from bestarm.methods import Method, Parameter, parse_parameters
+from bestarm.methods import METHODS, Kind, Method, Parameter, parse_parameters
 from bestarm.plot import plot_compare, save
 from bestarm.simulation.result import Result
 
-EXAMPLES = """\b
+ALONE = ", ".join(name for name, recipe in METHODS.items() if recipe.kind is Kind.ALONE)
+EXAMPLES = f"""\b
 Examples:
   bestarm compare --means 0.9,0.8,0.7 --sigma 0.3
   bestarm compare problem.toml --methods famabpe,sharp,ugapec --plot compare.png
@@ -33,7 +34,7 @@ Examples:
   bestarm compare problem.toml --methods famabpe,famabpe:stopping=pairs:trigger=aim
 
 A method's own settings follow its name after colons, so one rule at a time can be exchanged. --set goes to
-all methods. The single-agent baselines (ugapec, lingape) send no messages and take no notice of --agents.
+all methods. The single-agent baselines ({ALONE}) send no messages and take no notice of --agents.
 """
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

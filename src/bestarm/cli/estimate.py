@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from bestarm.cli.options import numbers
+from bestarm.cli.options import SET_HELP, numbers
 from bestarm.cli.output import Format, count, make_table, number, print_json, print_table
 from bestarm.cli.progress import Progress, saying_when_compiling
-from bestarm.errors import UserError
+from bestarm.errors import UserError, either
 from bestarm.estimate import GAPS, Estimate, Expectation
 from bestarm.estimate import estimate as expect
-from bestarm.methods import parse_parameters
+from bestarm.methods import METHODS, parse_parameters
 from bestarm.problem import Problem
 
 EXAMPLES = """\b
@@ -34,9 +34,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command(epilog=EXAMPLES)
 def estimate(
     problem: Annotated[Path, typer.Argument(metavar="problem.toml", help="The problem.")],
-    method: Annotated[
-        str, typer.Option(help="sharp, famabpe, falinpe, ugapec, lingape, sync-ugapec or sync-lingape.")
-    ] = "sharp",
+    method: Annotated[str, typer.Option(help=f"{either(METHODS)}.")] = "sharp",
     agents: Annotated[int, typer.Option(help="How many sites will take part.")] = 10,
     gaps: Annotated[
         str | None,
@@ -48,7 +46,7 @@ def estimate(
     ] = None,
     set: Annotated[
         list[str] | None,
-        typer.Option(metavar="name=value", help="A parameter of the method, such as gamma=0.01; repeatable."),
+        typer.Option(metavar="name=value", help=SET_HELP),
     ] = None,
     rewards: Annotated[
         str | None,

@@ -20,6 +20,7 @@ from bestarm.simulation.interrupts import INTERRUPTED
 COMMANDS = {
     "demo": ("demo.command", "A whole federation on this machine, live, in under a minute."),
     "simulate": ("simulate", "Run a method many times on a simulated problem."),
+    "methods": ("methods", "Every method and rule with its parameters."),
     "compare": ("compare", "Several methods on the same problem and runs, in one table."),
     "estimate": ("estimate", "How many samples and messages a study will take."),
     "sweep": ("sweep", "A grid of methods, problems, parameters and seeds from a TOML file."),

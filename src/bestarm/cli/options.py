@@ -22,6 +22,7 @@ from bestarm.problem.file import naming, read_text
 from bestarm.simulation.schedule import Offline, Schedule
 
 AGENTS = 10
+SET_HELP = "A parameter of the method, such as gamma=0.01; repeatable. `bestarm methods NAME` has them all."
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Options:
     ] = None
     set: Annotated[
         list[str] | None,
-        typer.Option(metavar="name=value", help="A parameter of the method, such as gamma=0.01; repeatable."),
+        typer.Option(metavar="name=value", help=SET_HELP),
     ] = None
     agents: Annotated[
         int | None, typer.Option(help="How many agents.  [default: 10, or as many as --rates]")

@@ -21,7 +21,8 @@ from bestarm.cli.output import (
     undecided_sentence,
 )
 from bestarm.cli.run import run
-from bestarm.methods import parse_parameters
+from bestarm.errors import either
+from bestarm.methods import METHODS, parse_parameters
 from bestarm.simulation.result import Result
 
 EXAMPLES = """\b
@@ -45,10 +46,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @with_options
 def simulate(
     options: Options,
-    method: Annotated[
-        str,
-        typer.Option(help="sharp, famabpe, falinpe, ugapec, lingape, sync-ugapec or sync-lingape."),
-    ] = "sharp",
+    method: Annotated[str, typer.Option(help=f"{either(METHODS)}.")] = "sharp",
 ) -> None:
     """Run a method many times on a simulated problem, and say what it cost and how often it was wrong."""
     simulation = options.read()

@@ -44,9 +44,15 @@ def create(
         Path, typer.Argument(metavar="problem.toml", help="The problem; its name is the study's.")
     ],
     agents: Annotated[int, typer.Option(min=1, help="How many sites are expected.")],
-    method: Annotated[str, typer.Option(help="sharp, famabpe or falinpe.")] = "sharp",
+    method: Annotated[
+        str, typer.Option(help="The method; `bestarm methods` lists the federated ones, which can be served.")
+    ] = "sharp",
     set: Annotated[
-        list[str] | None, typer.Option(metavar="name=value", help="A parameter of the method; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="name=value",
+            help="A parameter of the method; repeatable. `bestarm methods NAME` has them all.",
+        ),
     ] = None,
     url: Url = None,
     token: Token = None,

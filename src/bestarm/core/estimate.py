@@ -14,6 +14,8 @@ from bestarm.core.rules import Model
 from bestarm.core.setting import Setting
 from bestarm.core.state import Totals, View
 
+RENEWED = 1024  # pulls after which the ridge estimates are made anew
+
 
 def add(state: Totals, batch: Batch) -> int:
     """Add a batch to the total, in place; the number of pulls that it brings."""
@@ -133,10 +135,15 @@ def absorb_mean(state: Totals, arm: int, reward: float, setting: Setting) -> Tot
 
 
 def absorb_row(state: Totals, arm: int, reward: float, setting: Setting) -> Totals:
-    """The total with one more pull of an arm, and the ridge estimates by a rank-one update."""
+    """The total with one more pull of an arm, and the ridge estimates by a rank-one update.
+
+    Now and then they are made anew from the whole numbers, so that they can't drift.
+    """
     pulls, sums, view, row = state.pulls, state.sums, state.estimate, setting.features[arm]
     pulls[arm] += 1
     sums[arm] += reward
+    if (view.samples + 1) % RENEWED == 0:
+        return Totals(pulls, sums, ridge(pulls, sums, setting))
     toward = view.inverse @ row
     gain = 1.0 + np.dot(row, toward)
     inverse = view.inverse - np.outer(toward, toward) / gain

@@ -72,6 +72,14 @@ class Parameter:
             raise ValueError(f"{self.name} is {value!r}; it must lie between 1e-12 and {MOST_GAMMA}.")
         return value
 
+    def number(self, value: Value) -> float:
+        """A checked value as compiled code takes it: a word is its place among the words.
+
+        >>> Parameter("thrift", "what to spare", "word", words=("samples", "messages")).number("messages")
+        1.0
+        """
+        return float(self.words.index(str(value)) if self.kind == "word" else value)
+
 
 def as_fraction(value: float) -> Fraction:
     """A number as a fraction of small whole numbers, so that the count trigger is exact: 0.1 is 1/10."""
@@ -95,17 +103,18 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class Test:
-    """A stopping test: `begin(setting)`, `fold(state, batch, setting)`, `read(state, setting)`.
+    """A stopping test: its model begins and folds a state, `read(state, setting)` says what that comes to.
 
-    `radii` gives the half width of every arm's own interval; all of them hold together, at every time, with
-    probability at least 1 − δ. The flags say what its promise rests on.
+    `radii(state, setting)` gives the half width of every arm's own interval; all of them hold together, at
+    every time, with probability at least 1 − δ. A test that has none says None, and nobody shows intervals. The
+    flags say what its promise rests on.
     """
 
     name: str
     help: str
     model: Model
     read: Read
-    radii: Radii
+    radii: Radii | None = None
     parameters: tuple[Parameter, ...] = ()
     needs_sigma: bool = True
     sites_alike: bool = True  # an arm's mean must be the same at every site and all the time
@@ -115,7 +124,8 @@ class Test:
     squares: bool = False  # it asks for sums of squares
     arms_may_come: bool = False  # it pays for arms that join later
     shows_index: bool = True  # its breaking index tells a person more than its evidence
-    growth: tuple[float, float] = (0.6, 1.6)  # evidence e of N samples: the end is near N e⁻ᵃ to N e⁻ᵇ
+    growth: tuple[float, float] | None = (0.6, 1.6)  # evidence e of N samples: the end is near N e⁻ᵃ to N e⁻ᵇ
+    assumes: tuple[str, ...] = ()  # what else its promise rests on, each in words that follow "it assumes that"
 
 
 @dataclass(frozen=True)
@@ -130,7 +140,6 @@ class Selection:
     choose: Choose
     make: Make
     choose_linear: Choose | None = None
-    several: bool = False  # a plan may have all arms
     needs_features: bool = False
     needs_linear: bool = False  # a test whose model is linear
     needs_designs: bool = False  # the linear programme of every pair of leader and challenger

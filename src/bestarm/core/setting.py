@@ -13,8 +13,9 @@ class Setting(NamedTuple):
     `features` has one row an arm: coordinates of the same lengths and angles as the given ones for the ridge
     estimate, orthonormal coordinates of the span for the span estimate, none (K×0) for separate arms.
     `design_arms[i, j]` and `design_weights[i, j]` hold p*(x_i − x_j), the arms first, −1 where there are no
-    more; a first entry of −2 means that the linear programme of this pair was not solved yet. `own` holds the
-    values of the parameters that only the test itself knows, in the order of its record.
+    more; a first entry of −2 means that the linear programme of this pair was not solved yet. The last three
+    hold the values of all parameters of the test, the selection and the trigger, in the order of their records:
+    a rule from elsewhere finds its own there.
     """
 
     arms: int
@@ -38,3 +39,5 @@ class Setting(NamedTuple):
     design_weights: Floats
     centre: float  # squares of rewards are taken around it
     own: Floats
+    own_selection: Floats
+    own_trigger: Floats

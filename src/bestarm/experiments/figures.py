@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from bestarm.experiments.numbers import Line, Numbers
 from bestarm.plot import (
     BOUND_COLOUR,
-    METHOD_COLOURS,
-    METHOD_MARKERS,
+    look,
     new_figure,
     plain_numbers,
     save,
@@ -112,7 +111,7 @@ def tradeoff(numbers: Numbers, experiment: str) -> Any:
         alone = numbers(experiment, "ugapec" if experiment == "mab" else "lingape", gap)
         axes.axhline(
             alone.samples,
-            color=METHOD_COLOURS[alone.method],
+            color=look(alone.method).colour,
             linestyle="--",
             label=f"{alone.method} (single agent, sends nothing)",
         )
@@ -144,7 +143,7 @@ def _curve(axes: Any, lines: Sequence[Line], field: str, one: Series) -> None:
     if not lines:
         return
     method = lines[0].method
-    colour, values = METHOD_COLOURS[method], [getattr(line, field) for line in lines]
+    (colour, mark), values = look(method), [getattr(line, field) for line in lines]
     low = [
         value - max(getattr(line, f"{field}_low"), value / 10)
         for line, value in zip(lines, values, strict=True)
@@ -155,7 +154,7 @@ def _curve(axes: Any, lines: Sequence[Line], field: str, one: Series) -> None:
         values,
         yerr=[low, high],
         color=colour,
-        marker=METHOD_MARKERS[method],
+        marker=mark,
         markersize=8 if one.second else 5.5,
         markerfacecolor="none" if one.second else colour,
         linestyle=(0, (4, 2)) if one.second else "-",
@@ -167,7 +166,7 @@ def _curve(axes: Any, lines: Sequence[Line], field: str, one: Series) -> None:
 
 def _parameter_curve(axes: Any, lines: Sequence[Line], method: str) -> None:
     """One curve over a method's parameters: the settings that no other setting beats in both costs."""
-    colour, marker = METHOD_COLOURS[method], METHOD_MARKERS[method]
+    colour, marker = look(method)
     label = {"famabpe": "famabpe (over γ)", "falinpe": "falinpe (over γ₁, γ₂)", "sharp": "sharp (over thrift)"}
     names = label | dict.fromkeys(("sync-ugapec", "sync-lingape"), f"{method} (over period)")
     best = front(lines)

@@ -8,10 +8,10 @@ from difflib import get_close_matches
 
 from bestarm.core.rules import Value as Parameter
 from bestarm.errors import UserError
-from bestarm.methods.compose import RULES, compose
+from bestarm.methods.compose import compose
 from bestarm.methods.method import Method
 from bestarm.methods.recipe import Kind, Recipe
-from bestarm.methods.registry import METHODS, SELECTIONS, TESTS, TRIGGERS, register
+from bestarm.methods.registry import METHODS, RULES, SELECTIONS, TESTS, TRIGGERS, federated, register
 from bestarm.problem import Problem
 from bestarm.verdict import Verdict
 
@@ -25,6 +25,7 @@ __all__ = [
     "Parameter",
     "Recipe",
     "Verdict",
+    "federated",
     "method",
     "parse_parameters",
     "register",

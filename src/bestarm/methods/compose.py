@@ -10,22 +10,18 @@ from fractions import Fraction
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
-from bestarm.core.rules import Selection, Test, Trigger, Value, as_fraction, rules_of
+from bestarm.core.making import one_arm
+from bestarm.core.rules import Parameter, Selection, Test, Trigger, Value, as_fraction, rules_of
 from bestarm.core.selection.ratio import UNSOLVED
 from bestarm.core.setting import Setting
 from bestarm.core.trigger.aim import THRIFT
-from bestarm.errors import ProblemWarning, UserError
+from bestarm.errors import ProblemWarning, UserError, either
 from bestarm.methods.method import Method
 from bestarm.methods.recipe import Recipe
-from bestarm.methods.registry import SELECTIONS, TESTS, TRIGGERS, known_parameters
+from bestarm.methods.registry import METHODS, RULES, SELECTIONS, TESTS, TRIGGERS, known_parameters
 from bestarm.problem import Problem
 
 MOST_DESIGNS = 20_000_000  # entries of the ratio rule's table of designs, 16 bytes each
-RULES: dict[str, Mapping[str, Test | Selection | Trigger]] = {
-    "stopping": TESTS,
-    "selection": SELECTIONS,
-    "trigger": TRIGGERS,
-}
 
 
 def compose(
@@ -36,17 +32,17 @@ def compose(
     `counted` is how many arms a union over arms pays for, if that is more than the problem has.
     """
     name = recipe.name
-    chosen = [_rule(name, what, parameters) for what in RULES]
-    test, selection, trigger = TESTS[chosen[0]], SELECTIONS[chosen[1]], TRIGGERS[chosen[2]]
-    _check_fit(name, problem, test, selection, trigger)
-    values = _checked(name, parameters)
+    test, selection, trigger = chosen = _chosen(name, parameters)
+    _check_fit(name, problem, agents, *chosen)
+    own = [parameter for rule in chosen for parameter in rule.parameters]
+    values = _checked(name, parameters, own)
     if test.short_features:
         _warn_of_length(name, problem)
-    paced = any(parameter.kind == "fraction" for parameter in trigger.parameters)
-    gamma = values.get("gamma", values.get("gamma2"))
-    if paced and gamma is None:
-        raise UserError(f"{name}: trigger={trigger.name} needs a value for gamma.")
-    fraction = as_fraction(float(gamma)) if paced and gamma is not None else Fraction(0)
+    shares = [parameter.name for parameter in trigger.parameters if parameter.kind == "fraction"]
+    gamma = next((values[key] for key in ("gamma", "gamma2", *shares) if key in values), None)
+    if shares and gamma is None:
+        raise UserError(f"{name}: trigger={trigger.name} needs a value for {shares[0]}.")
+    fraction = as_fraction(float(gamma)) if shares and gamma is not None else Fraction(0)
     growth, reach, aim = THRIFT[str(values["thrift"])]
     designs = _unsolved_designs(problem, selection)
     setting = Setting(
@@ -70,7 +66,9 @@ def compose(
         design_arms=designs,
         design_weights=np.zeros(designs.shape),
         centre=problem.centre,
-        own=np.array([float(values[parameter.name]) for parameter in test.parameters]),
+        own=_numbers(test, values),
+        own_selection=_numbers(selection, values),
+        own_trigger=_numbers(trigger, values),
     )
     return Method(
         name=name,
@@ -79,7 +77,7 @@ def compose(
         parameters=dict(parameters),
         recipe=recipe,
         test=test,
-        several=selection.several,
+        several=selection.make is not one_arm,
         rules=rules_of(test, selection, trigger),
         setting=setting,
         period=int(values["period"]),
@@ -87,18 +85,23 @@ def compose(
     )
 
 
-def _rule(name: str, what: str, parameters: Mapping[str, Value]) -> str:
-    known = RULES[what]
-    word = parameters.get(what)
-    if word not in known:
-        raise UserError(f"{name}: {what} is {word!r}; it must be one of {', '.join(known)}.")
-    return str(word)
+def _chosen(name: str, parameters: Mapping[str, Value]) -> tuple[Test, Selection, Trigger]:
+    """The three rules that are named."""
+    for what, known in RULES.items():
+        word = parameters.get(what)
+        if word not in known:
+            raise UserError(f"{name}: {what} is {word!r}; it must be one of {', '.join(known)}.")
+    stopping, selection, trigger = (str(parameters[what]) for what in RULES)
+    return TESTS[stopping], SELECTIONS[selection], TRIGGERS[trigger]
 
 
-def _checked(name: str, parameters: Mapping[str, Value]) -> dict[str, Value]:
-    """Every parameter that there is, each checked; those that nobody gave have their default."""
+def _checked(name: str, parameters: Mapping[str, Value], own: list[Parameter]) -> dict[str, Value]:
+    """Every parameter that there is, each checked; those that nobody gave have their default.
+
+    `own` are those of the method's rules: if another rule has a parameter of the same name, theirs counts.
+    """
     values: dict[str, Value] = {}
-    for key, parameter in known_parameters().items():
+    for key, parameter in (known_parameters() | {parameter.name: parameter for parameter in own}).items():
         value = parameters.get(key, parameter.default)
         if value is not None:
             try:
@@ -108,15 +111,42 @@ def _checked(name: str, parameters: Mapping[str, Value]) -> dict[str, Value]:
     return values
 
 
-def _check_fit(name: str, problem: Problem, test: Test, selection: Selection, trigger: Trigger) -> None:
+def _numbers(rule: Test | Selection | Trigger, values: Mapping[str, Value]) -> Floats:
+    """What a rule's own parameters are; nan where nobody said."""
+    return np.array(
+        [
+            parameter.number(values[parameter.name]) if parameter.name in values else np.nan
+            for parameter in rule.parameters
+        ]
+    )
+
+
+def works_without_features(test: Test, selection: Selection, trigger: Trigger) -> bool:
+    """Whether a method of these rules can do without features."""
+    return not (test.model.linear or selection.needs_features or selection.needs_linear or trigger.needs_linear)
+
+
+def fitting(problem: Problem, agents: int) -> list[str]:
+    """The methods that can do without features, if the problem has none; else all."""
+    return [
+        name
+        for name, recipe in METHODS.items()
+        if problem.features is not None
+        or works_without_features(*_chosen(name, recipe.defaults(problem, agents)))
+    ]
+
+
+def _check_fit(
+    name: str, problem: Problem, agents: int, test: Test, selection: Selection, trigger: Trigger
+) -> None:
     words = f"{name} with stopping={test.name}, selection={selection.name}, trigger={trigger.name}"
-    if problem.features is None and (test.model.linear or selection.needs_features or trigger.needs_linear):
+    if problem.features is None and not works_without_features(test, selection, trigger):
         raise UserError(
             f"{words} works with features, and problem {problem.name!r} has none: "
-            "add feature columns to its arms, or take famabpe, ugapec or sharp."
+            f"add feature columns to its arms, or take {either(fitting(problem, agents))}."
         )
     if not test.model.linear and (selection.needs_linear or trigger.needs_linear):
-        linear = " or ".join(known.name for known in TESTS.values() if known.model.linear)
+        linear = either(known.name for known in TESTS.values() if known.model.linear)
         rule = selection.name if selection.needs_linear else trigger.name
         raise UserError(f"{words} does not fit together: {rule} needs stopping={linear}.")
 
@@ -144,8 +174,9 @@ def _unsolved_designs(problem: Problem, selection: Selection) -> Counts:
     arms, dimension = problem.features.shape
     shape = (arms, arms, max(2, min(arms, dimension + 1)))
     if math.prod(shape) > MOST_DESIGNS:
+        others = either(known.name for known in SELECTIONS.values() if not known.needs_designs)
         raise UserError(
             f"selection={selection.name} keeps a table of all pairs, too large for {arms} arms; "
-            "set selection=greedy, or take sharp."
+            f"set selection to {others}."
         )
     return np.full(shape, UNSOLVED, dtype=np.int64)

@@ -122,9 +122,9 @@ class Method:
         """What an agent does that knows this total."""
         return self.make(self.begin(tally))
 
-    def radii(self, state: Any) -> Floats:
-        """The half width of every arm's own interval."""
-        return self.test.radii(state, self.setting)
+    def radii(self, state: Any) -> Floats | None:
+        """The half width of every arm's own interval; None if its test has no intervals."""
+        return None if self.test.radii is None else self.test.radii(state, self.setting)
 
     def solve_design(self, leader: int, challenger: int) -> None:
         """Solve the linear programme of a pair once and keep it; p*(i,j) = p*(j,i)."""

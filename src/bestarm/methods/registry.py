@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
+from threading import RLock
+from types import FunctionType, ModuleType
 from typing import TypeVar
 
-from bestarm.core.rules import Parameter, Selection, Test, Trigger
+from bestarm.core.rules import Parameter, Selection, Test, Trigger, Value
 from bestarm.core.selection.balance import BALANCE
 from bestarm.core.selection.greedy import GREEDY
 from bestarm.core.selection.lookahead import LOOKAHEAD
@@ -25,10 +29,10 @@ from bestarm.core.trigger.determinant import DETERMINANT
 from bestarm.core.trigger.every_pull import EVERY_PULL
 from bestarm.errors import UserError
 from bestarm.methods import falinpe, famabpe, lingape, sharp, synchronous, ugapec
-from bestarm.methods.recipe import MIN_BATCH, PERIOD, PERIOD_COUNTS, Recipe
+from bestarm.methods.recipe import MIN_BATCH, PERIOD, PERIOD_COUNTS, Kind, Recipe
 
 GROUP = "bestarm"  # the entry points of installed packages that bring rules or methods
-VARIABLE = "BESTARM_PLUGINS"  # modules that do, separated by commas
+VARIABLE = "BESTARM_PLUGINS"  # modules that do, or files that end in .py, separated by commas
 
 Rule = Test | Selection | Trigger | Recipe
 R = TypeVar("R", Test, Selection, Trigger, Recipe)
@@ -39,13 +43,23 @@ class Registry(Mapping[str, R]):
 
     def __init__(self, *records: R) -> None:
         self._records: dict[str, R] = {record.name: record for record in records}
+        self._own = frozenset(self._records)
 
     def add(self, record: R) -> None:
-        """One more; the package's own names stay what they are."""
-        known = self._records.get(record.name)
-        if known is not None and known != record:
+        """One more. A name stays with the modules that came first, which may say anew what it means.
+
+        The package's own names stay what they are.
+        """
+        known = self._records.get(record.name, record)
+        if known != record and (record.name in self._own or modules_of(known) != modules_of(record)):
             raise UserError(f"there is a {type(record).__name__.lower()} {record.name!r} already.")
         self._records[record.name] = record
+
+    @property
+    def outside(self) -> tuple[R, ...]:
+        """Those that the package did not bring."""
+        load_plugins()
+        return tuple(record for name, record in self._records.items() if name not in self._own)
 
     def __getitem__(self, name: str) -> R:
         load_plugins()
@@ -71,12 +85,19 @@ METHODS: Registry[Recipe] = Registry(
     synchronous.SYNC_UGAPEC,
     synchronous.SYNC_LINGAPE,
 )
+# The parameter that names a rule, and where it is looked up.
+RULES: dict[str, Mapping[str, Test | Selection | Trigger]] = {
+    "stopping": TESTS,
+    "selection": SELECTIONS,
+    "trigger": TRIGGERS,
+}
 
 
 def register(*records: Rule) -> None:
     """Add tests, selections, triggers or methods; from then on they work by name like the package's own.
 
-    An installed package does it from an entry point in the group `bestarm`; `BESTARM_PLUGINS` names modules.
+    An installed package does it from an entry point in the group `bestarm`; `BESTARM_PLUGINS` names modules or
+    files that do.
 
     >>> from dataclasses import replace
     >>> register(replace(BALANCE, name="my-balance"))
@@ -84,36 +105,95 @@ def register(*records: Rule) -> None:
     'of leader and challenger the one with fewer pulls'
     """
     for record in records:
-        if isinstance(record, Test):
-            TESTS.add(record)
-        elif isinstance(record, Selection):
-            SELECTIONS.add(record)
-        elif isinstance(record, Trigger):
-            TRIGGERS.add(record)
-        else:
-            METHODS.add(record)
+        match record:
+            case Test():
+                TESTS.add(record)
+            case Selection():
+                SELECTIONS.add(record)
+            case Trigger():
+                TRIGGERS.add(record)
+            case Recipe():
+                METHODS.add(record)
+            case _:
+                raise UserError(f"{record!r} is no Test, Selection, Trigger or Recipe; only those are known.")
 
 
-_loaded = False
+def outside() -> tuple[Rule, ...]:
+    """Everything that is not the package's own."""
+    return (*TESTS.outside, *SELECTIONS.outside, *TRIGGERS.outside, *METHODS.outside)
+
+
+def functions_of(record: Rule) -> list[FunctionType]:
+    """The functions that make a record what it is."""
+    values = [value if isinstance(value, tuple) else (value,) for value in vars(record).values()]
+    return [part for value in values for part in value if isinstance(part, FunctionType)]
+
+
+def modules_of(record: Rule) -> set[str]:
+    """Where these functions come from."""
+    return {function.__module__ for function in functions_of(record)}
+
+
+def records_of(method: str, parameters: Mapping[str, Value]) -> tuple[Rule, ...]:
+    """The records that a method with these parameters is made of, as far as they are known."""
+    found: list[Rule] = [METHODS[method]] if method in METHODS else []
+    for what, known in RULES.items():
+        rule = known.get(str(parameters.get(what)))
+        if rule is not None:
+            found.append(rule)
+    return tuple(found)
+
+
+def federated() -> list[str]:
+    """The methods that can be served: those whose agents work at their own pace."""
+    return [name for name, recipe in METHODS.items() if recipe.kind is Kind.FEDERATED]
+
+
+_one_at_a_time = RLock()
+_loading = _loaded = False
 
 
 def load_plugins() -> None:
     """Import what brings more rules, once."""
-    global _loaded
+    global _loading, _loaded
     if _loaded:
         return
-    _loaded = True
-    for point in entry_points(group=GROUP):
-        point.load()
-    for name in filter(None, os.environ.get(VARIABLE, "").split(",")):
+    with _one_at_a_time:
+        if _loaded or _loading:  # by another thread; or this is a plugin that looks at what there is
+            return
+        _loading = True
         try:
-            import_module(name.strip())
-        except ImportError as error:
-            raise UserError(f"{VARIABLE} names {name.strip()!r}, which can't be imported: {error}.") from None
+            for point in entry_points(group=GROUP):
+                point.load()
+            for name in plugins():
+                _load(name)
+            _loaded = True
+        finally:
+            _loading = False
+
+
+def plugins() -> list[str]:
+    """What `BESTARM_PLUGINS` names, files with their whole path."""
+    names = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
+    return [str(Path(name).resolve()) if name.endswith(".py") else name for name in names if name]
+
+
+def _load(name: str) -> ModuleType:
+    """Import a module, or a file as a script of its folder would: other processes find it by the same path."""
+    file = Path(name) if name.endswith(".py") else None
+    if file is not None and str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    try:
+        module = import_module(name if file is None else file.stem)
+    except ImportError as error:
+        raise UserError(f"{VARIABLE} names {name!r}, which can't be imported: {error}.") from None
+    if file is not None and Path(module.__file__ or "").resolve() != file:
+        raise UserError(f"{VARIABLE} names {name!r}, but there is another module {file.stem}; rename the file.")
+    return module
 
 
 def known_parameters() -> dict[str, Parameter]:
-    """Every parameter of every rule by its name."""
+    """Every parameter of every rule by its name; of two with the same name the one that was there first."""
     rules: list[Test | Selection | Trigger] = [*TESTS.values(), *SELECTIONS.values(), *TRIGGERS.values()]
-    found = {parameter.name: parameter for rule in rules for parameter in rule.parameters}
-    return found | {parameter.name: parameter for parameter in (MIN_BATCH, PERIOD, PERIOD_COUNTS)}
+    found = [MIN_BATCH, PERIOD, PERIOD_COUNTS, *(parameter for rule in rules for parameter in rule.parameters)]
+    return {parameter.name: parameter for parameter in reversed(found)}

@@ -111,7 +111,7 @@ class Server:
     @property
     def total(self) -> Tally:
         """All uploads together, as they were corrected, and the start."""
-        return Tally.of(self._pulls, self._sums)
+        return Tally.of(self._pulls, self._sums, self._squares if self.method.test.squares else None)
 
     @property
     def samples(self) -> int:
@@ -257,6 +257,7 @@ class Server:
         names = self.method.problem.arms
         self._active = {self.arms.index(name): k for k, name in enumerate(names)}
         self._samples, self._pulls, self._sums = 0, [0] * len(self.arms), [0.0] * len(self.arms)
+        self._squares = [0.0] * len(self.arms)
         self._count(self.start)
         self.state = self.method.begin(self._seen(self.start))
 
@@ -292,6 +293,8 @@ class Server:
         for arm, count, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
             self._pulls[arm] += count
             self._sums[arm] += total
+        for arm, square in zip(tally.arms, tally.squares, strict=False):  # mostly there are no squares
+            self._squares[arm] += square
 
     def _again(
         self,

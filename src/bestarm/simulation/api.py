@@ -113,8 +113,11 @@ def prepare(
     return Engine(method, environment(method.problem, rewards, table), schedule, seed, chosen, limit)
 
 
-def run_many(engine: Engine, numbers: range) -> list[Outcome]:
+def run_many(packed: bytes, numbers: range) -> list[Outcome]:
     """Some runs of an engine: one piece of work for a process."""
+    from bestarm.simulation.workers import unpack
+
+    engine: Engine = unpack(packed)
     return [engine.run(number) for number in numbers]
 
 
@@ -126,11 +129,12 @@ def _map(engine: Engine, runs: int, jobs: int, cluster: str | None, progress: Pr
             if engine.cancelled:
                 return
         return
-    from bestarm.simulation.workers import spread_over_workers
+    from bestarm.simulation.workers import pack, spread_over_workers
 
     size = max(1, min(250, runs // (8 * jobs)))
     pieces = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
-    for outcomes in spread_over_workers(run_many, [(engine, piece) for piece in pieces], jobs, cluster):
+    packed = pack(engine)
+    for outcomes in spread_over_workers(run_many, [(packed, piece) for piece in pieces], jobs, cluster):
         yield from outcomes
         progress(len(outcomes))
 

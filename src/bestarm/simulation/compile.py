@@ -1,6 +1,7 @@
-"""Compiled twins of the package's own functions: the same code object, compiled by numba, never a second copy.
+"""Compiled twins of the rules and the loops: the same code object, compiled by numba, never a second copy.
 
-A twin's globals are those of the original with the package's functions among them replaced by their twins.
+A twin's globals are those of the original with the functions of bestarm, and of the package that the original
+is from, replaced by their twins; so are the functions that it was given by a function around it.
 numba's cache on disk does not notice a changed callee, so its folder is named after the version of the
 code (`simulation.sources`): a changed line in any source that runs are made by means a new folder.
 """
@@ -18,6 +19,8 @@ import numba
 from bestarm.simulation.rebind import Function, rebind
 from bestarm.simulation.sources import COMPILED, code_version
 
+TAKES_RULES = "_make"  # the rule that other rules are handed to
+
 
 @cache
 def use_cache() -> Path:
@@ -29,9 +32,9 @@ def use_cache() -> Path:
 
 
 @cache
-def twin(function: Function) -> Function:
-    """The compiled twin of one of the package's functions."""
-    return _compile(function, function.__qualname__, {})
+def twin(function: Function, keep: bool = True) -> Function:
+    """The compiled twin of a function, kept on disk if it may be."""
+    return _compile(function, function.__qualname__, {}, keep)
 
 
 def bind(function: Function, rules: dict[str, Function]) -> Function:
@@ -46,24 +49,35 @@ def bind(function: Function, rules: dict[str, Function]) -> Function:
 @cache
 def _bind(function: Function, rules: tuple[tuple[str, Function], ...]) -> Function:
     label = "_".join([function.__qualname__, *(rule.__name__ for _, rule in rules)])
-    return _compile(function, label, {name: twin(rule) for name, rule in rules})
+    # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process,
+    # and so is what takes rules as arguments, since no other process could use it.
+    own = all(_home(rule) == "bestarm" for _, rule in rules)
+    twins = {name: twin(rule, own or name != TAKES_RULES) for name, rule in rules}
+    return _compile(function, label, twins, own)
 
 
-def _compile(function: Function, name: str, replacements: dict[str, Function]) -> Function:
+def _compile(function: Function, name: str, replacements: dict[str, Function], keep: bool) -> Function:
     use_cache()
     twins = dict(replacements)
+    homes = {"bestarm", _home(function)}
     for used in _globals_of(function.__code__) - replacements.keys():
         value = function.__globals__.get(used)
-        if isinstance(value, types.FunctionType) and value.__module__.startswith("bestarm."):
+        if isinstance(value, types.FunctionType) and _home(value) in homes:
             twins[used] = twin(value)
-    clone = rebind(function, twins, name)
-    # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process.
-    own = all(rule.__module__.startswith("bestarm.") for rule in (function, *replacements.values()))
+    given = [cell.cell_contents for cell in function.__closure__ or ()]
+    enclosed = [twin(value) if isinstance(value, types.FunctionType) else value for value in given]
+    clone = rebind(function, twins, name, enclosed)
     # A function that is handed from one compiled function to the next leaves an address in the code, which
     # can't be cached, unless the receiver is inlined and the address vanishes. With the call, the counting of
     # references to its arguments vanishes too, a third of the time of an upload.
+    own = keep and _home(function) == "bestarm"
     compiled: Function = numba.njit(cache=own, nogil=True, forceinline=True)(clone)
     return compiled
+
+
+def _home(function: Function) -> str:
+    """The package that a function is from."""
+    return function.__module__.partition(".")[0]
 
 
 def _globals_of(code: types.CodeType) -> set[str]:

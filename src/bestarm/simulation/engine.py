@@ -123,8 +123,8 @@ class Engine:
     def _arguments(self) -> tuple[Any, ...]:
         method = self.method
         if method.kind is Kind.ALONE:
-            return method.setting, self.environment
+            return method.test.squares, method.setting, self.environment
         if method.kind is Kind.SYNCHRONOUS:
-            return method.period, method.period_of_all, method.setting, self.environment
+            return method.period, method.period_of_all, method.test.squares, method.setting, self.environment
         clocks = events.Clocks(np.array(self.schedule.rates, dtype=np.float64), *self.schedule.windows())
         return method.plan_width, method.test.squares, method.setting, self.environment, clocks

@@ -19,6 +19,7 @@ import numpy as np
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.breaking import settled
+from bestarm.core.counting import messages
 from bestarm.core.estimate import begin_separate, fold_separate, foresee_nothing
 from bestarm.core.making import one_arm
 from bestarm.core.rules import Begin, Choose, Fire, Fold, Foresee, Make, Read
@@ -27,7 +28,7 @@ from bestarm.core.setting import Setting
 from bestarm.core.stopping.famabpe import famabpe
 from bestarm.core.trigger.count import count as count_trigger
 from bestarm.simulation.environment import Environment, fill, first_pulls
-from bestarm.simulation.outcome import Outcome, messages, note
+from bestarm.simulation.outcome import Outcome, note
 
 # The rules that `run` uses; `rebind` puts a method's own in their place.
 _begin: Begin = begin_separate
@@ -138,7 +139,7 @@ def run(
                 switches += 1
             last[m] = arm
             left -= planned_counts[m, place]
-    communications = messages(uploads, max(uploads - 1, 0))
+    communications = messages(uploads, uploads)
     outcome = Outcome(
         reading.leader,
         stopped,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
 from bestarm.methods.method import Method
 from bestarm.protocol.agent import Agent
@@ -13,7 +14,6 @@ from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import Stop
 from bestarm.protocol.server import Server
 from bestarm.simulation.environment import Environment, draw_sum, first_pulls
-from bestarm.simulation.outcome import messages
 from bestarm.simulation.schedule import Schedule
 
 
@@ -65,6 +65,5 @@ class Federation:
 
     @property
     def communications(self) -> int:
-        """One upload or one download; the last upload has no download."""
-        uploads = len(self.server.log)
-        return messages(uploads, max(uploads - self.server.stopped, 0))
+        """So far; the upload that settles it has no download."""
+        return messages(len(self.server.log), self.server.stopped_at or 0)

@@ -29,15 +29,6 @@ class Outcome(NamedTuple):
     uploads: int
 
 
-def messages(uploads: int, answered: int) -> int:
-    """Communications: every upload, and every download that answered one. The upload that ends it has none.
-
-    >>> messages(12, 11)
-    23
-    """
-    return uploads + answered
-
-
 def is_wrong(means: Floats, epsilon: float) -> NDArray[np.bool_]:
     """For each arm, whether it is worse than the best by more than epsilon; rounding does not count.
 

@@ -11,16 +11,14 @@ import numpy as np
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import NOBODY, Batch
 from bestarm.core.breaking import settled
+from bestarm.core.counting import messages
 from bestarm.core.estimate import absorb_mean, begin_separate, fold_separate
 from bestarm.core.rules import Absorb, Begin, Choose, Fold, Read
 from bestarm.core.selection.balance import balance
 from bestarm.core.setting import Setting
-from bestarm.core.state import Totals, View
 from bestarm.core.stopping.ugapec import ugapec
 from bestarm.simulation.environment import Environment, draw_sum, first_pulls
-from bestarm.simulation.outcome import Outcome, messages, note
-
-REBUILD = 1024  # pulls after which the estimates are made anew from the whole numbers, so that they can't drift
+from bestarm.simulation.outcome import Outcome, note
 
 # The rules that `alone` and `lockstep` use; `rebind` puts a method's own in their place.
 _begin: Begin = begin_separate
@@ -30,12 +28,8 @@ _read: Read = ugapec
 _choose: Choose = balance
 
 
-def whole(pulls: Counts, sums: Floats) -> Batch:
-    """A total as one batch."""
-    return Batch(NOBODY, np.arange(pulls.shape[0]), pulls, sums, sums[:0])
-
-
 def alone(
+    squares: bool,
     setting: Setting,
     environment: Environment,
     max_samples: int,
@@ -44,7 +38,7 @@ def alone(
     cancelled: Counts,
 ) -> tuple[Outcome, int, int, int]:
     """One agent that is its own server. Returns what `events.run` returns."""
-    state = _fold(_begin(setting), first_pulls(environment, setting.arms, False, random), setting)
+    state = _fold(_begin(setting), first_pulls(environment, setting.arms, squares, random), setting)
     reading = _read(state, setting)
     samples, switches, last, traced = setting.arms, 0, -1, 0
     while not settled(reading) and samples < max_samples and not cancelled[0]:
@@ -57,8 +51,6 @@ def alone(
         if last >= 0 and last != arm:
             switches += 1
         last = arm
-        if samples % REBUILD == 0:
-            state = _fold(_begin(setting), whole(state.pulls, state.sums), setting)
         reading = _read(state, setting)
         traced = note(trace, traced, samples, samples, reading)
     stopped = settled(reading)
@@ -69,6 +61,7 @@ def alone(
 def lockstep(
     period: int,
     period_of_all: bool,
+    squares: bool,
     setting: Setting,
     environment: Environment,
     max_samples: int,
@@ -82,17 +75,16 @@ def lockstep(
     episode costs two communications an agent, the last one included. Returns what `events.run` returns.
     """
     agents = setting.agents
-    state = _fold(_begin(setting), first_pulls(environment, setting.arms, False, random), setting)
+    total = first_pulls(environment, setting.arms, squares, random)
+    state = _fold(_begin(setting), total, setting)
     reading = _read(state, setting)
     last = np.full(agents, -1, np.int64)
     samples, episodes, switches, traced = setting.arms, 0, 0, 0
     stopped = False
     while not stopped and samples < max_samples and not cancelled[0]:
-        pulls, sums = state.pulls.copy(), state.sums.copy()
+        after = Batch(NOBODY, total.arms, total.pulls.copy(), total.sums.copy(), total.squares.copy())
         for m in range(agents):
-            own_reading, view = reading, state.estimate
-            view = View(view.samples, view.values.copy(), view.widths.copy(), view.inverse, view.log_det)
-            own = Totals(state.pulls.copy(), state.sums.copy(), view)
+            own, own_reading = _fold(_begin(setting), total, setting), reading
             turns = period
             if period_of_all:
                 turns = period // agents + (1 if m < period % agents else 0)
@@ -104,18 +96,21 @@ def lockstep(
                 reward = draw_sum(environment, arm, 1, random)
                 own = _absorb(own, arm, reward, setting)
                 own_reading = _read(own, setting)
-                sums[arm] += reward
-                pulls[arm] += 1
+                after.sums[arm] += reward
+                after.pulls[arm] += 1
+                if squares:
+                    after.squares[arm] += (reward - setting.centre) ** 2
                 samples += 1
                 if last[m] >= 0 and last[m] != arm:
                     switches += 1
                 last[m] = arm
         episodes += 1
-        state = _fold(_begin(setting), whole(pulls, sums), setting)
+        total = after
+        state = _fold(_begin(setting), total, setting)
         reading = _read(state, setting)
         stopped = settled(reading)
         traced = note(trace, traced, samples, samples / agents, reading)
     uploads = agents * episodes
-    sent = messages(uploads, uploads)
+    sent = messages(uploads, 0)  # the last ones are answered too: nobody knows before that it was enough
     outcome = Outcome(reading.leader, stopped, samples, sent, switches, 0, reading.breaking_index, uploads)
     return outcome, -1, -1, traced

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bestarm.core.counting import messages
 from bestarm.methods.method import Method
 from bestarm.protocol.server import Server
 from bestarm.simulation.environment import Environment
 from bestarm.simulation.federation import Federation
-from bestarm.simulation.outcome import Outcome, messages
+from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.schedule import Schedule
 
 Observer = Callable[[Server], None]
@@ -41,7 +42,7 @@ def run_rounds(
         arm=server.arms.index(server.verdict.leader),
         stopped=server.stopped,
         samples=federation.samples,
-        communications=messages(uploads, max(uploads - 1, 0)),
+        communications=messages(uploads, uploads),
         switches=federation.switches,
         unsent=federation.samples - server.samples,
         breaking_index=server.verdict.breaking_index,

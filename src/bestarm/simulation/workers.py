@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from bestarm.errors import ServiceError, UserError
+from bestarm.methods.registry import outside, register
 
 CONNECT_SECONDS = 10
 
@@ -24,13 +27,14 @@ def spread_over_workers(
 ) -> Iterator[Answer]:
     """`work(*piece)` for each piece, as the answers come in: joblib here, or on a Dask scheduler.
 
-    With `ordered` in the order of the pieces, otherwise in the order in which they are finished.
+    With `ordered` in the order of the pieces, otherwise in the order in which they are finished. What is
+    registered here is registered there.
     """
     try:
         from joblib import Parallel, delayed, parallel_config
     except ImportError:
         raise UserError('several jobs need joblib: pip install "bestarm[simulate]".') from None
-    tasks = [delayed(work)(*piece) for piece in pieces]
+    tasks = [delayed(partial(_registered, pack(outside()), work))(*piece) for piece in pieces]
     answers = "generator" if ordered else "generator_unordered"
     if cluster is None:
         with parallel_config(backend="loky", initializer=_leave_interrupts_to_the_parent):
@@ -38,6 +42,25 @@ def spread_over_workers(
         return
     with _connected(cluster), parallel_config(backend="dask"):
         yield from Parallel(n_jobs=-1, return_as=answers)(tasks)
+
+
+def pack(value: Any) -> bytes:
+    """A value for workers, with functions that they can't import."""
+    from joblib.externals import cloudpickle
+
+    packed: bytes = cloudpickle.dumps(value)
+    return packed
+
+
+@lru_cache(maxsize=16)
+def unpack(packed: bytes) -> Any:
+    """The value again; once in a process, so that what is compiled for it is compiled once."""
+    return pickle.loads(packed)
+
+
+def _registered(packed: bytes, work: Callable[..., Answer], *piece: Any) -> Answer:
+    register(*unpack(packed))
+    return work(*piece)
 
 
 def _leave_interrupts_to_the_parent() -> None:

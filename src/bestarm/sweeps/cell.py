@@ -13,9 +13,10 @@ import numpy as np
 
 from bestarm.core.rules import Value as Parameter
 from bestarm.methods import method as build_method
+from bestarm.methods.registry import records_of
 from bestarm.problem import Problem
 from bestarm.simulation.api import prepare
-from bestarm.simulation.sources import code_version
+from bestarm.simulation.sources import code_version, outside_version
 
 
 class Runner(Protocol):
@@ -75,6 +76,7 @@ class Cell:
         The problem's name is left out: it changes no number.
         """
         means = self.problem.means
+        outside = outside_version(records_of(self.method, self.parameters))
         fixed = {
             "problem": self.problem.fingerprint,
             "means": None if means is None else means.tolist(),
@@ -86,6 +88,7 @@ class Cell:
             "rewards": self.rewards,
             "max_samples": self.max_samples,
             "code": code_version(),
+            **({"outside": outside} if outside else {}),
         }
         return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()[:24]
 

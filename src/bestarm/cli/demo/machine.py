@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -186,7 +185,7 @@ class Machine:
     def _snapshot(self, stopped: bool) -> Snapshot:
         verdict = self.status["verdict"]
         arms = [
-            ArmState(row["arm"], row["pulls"], *(_number(row[key]) for key in ("low", "mean", "high")))
+            ArmState.of(*(row[key] for key in ("arm", "pulls", "low", "mean", "high")))
             for row in self.status["arms"]
         ]
         return Snapshot(
@@ -223,7 +222,3 @@ def progress(report: tuple[int, int, int, int]) -> str:
     return (
         f"{done} of {planned} experiments of its plan done" if planned else "a message that is not answered yet"
     )
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value

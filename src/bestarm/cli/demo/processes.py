@@ -13,6 +13,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from bestarm.methods.registry import VARIABLE, plugins
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MEMORY = Path("/dev/shm")
 ROOM = 500_000_000  # bytes that must be free there
@@ -86,7 +88,7 @@ class Processes:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 cwd=self.folder,
-                env={**os.environ, "BESTARM_TOKEN": token},
+                env={**os.environ, "BESTARM_TOKEN": token, VARIABLE: ",".join(plugins())},
                 start_new_session=True,
             )
         self.running[name], self._parts[name] = process, b""

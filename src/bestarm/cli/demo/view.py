@@ -18,13 +18,19 @@ FULL, EMPTY = "█", "░"
 
 @dataclass(frozen=True, slots=True)
 class ArmState:
-    """What is known about an arm: the truth lies between low and high; nan before the first pull."""
+    """What is known about an arm: the truth lies between low and high; nan where that is not known."""
 
     name: str
     pulls: int
     low: float
     estimate: float
     high: float
+
+    @classmethod
+    def of(cls, name: str, pulls: int, *places: float | None) -> ArmState:
+        """From numbers that may be missing."""
+        low, estimate, high = (math.nan if place is None else place for place in places)
+        return cls(name, pulls, low, estimate, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +184,15 @@ class Interval:
         if math.isnan(self.estimate):
             yield Text("?", style=self.look)
             return
-        first, mark, last = (self._place(value, width) for value in (self.low, self.estimate, self.high))
         cells = [" "] * width
-        for place in range(first, last + 1):
-            cells[place] = "─"
-        if self.low >= self.axis[0]:
-            cells[first] = "├"
-        if self.high <= self.axis[1]:
-            cells[last] = "┤"
-        cells[mark] = "●"
+        if not math.isnan(self.low):
+            first, last = self._place(self.low, width), self._place(self.high, width)
+            cells[first : last + 1] = "─" * (last + 1 - first)
+            if self.low >= self.axis[0]:
+                cells[first] = "├"
+            if self.high <= self.axis[1]:
+                cells[last] = "┤"
+        cells[self._place(self.estimate, width)] = "●"
         yield Text("".join(cells), style=self.look)
 
     def _place(self, value: float, width: int) -> int:

@@ -53,5 +53,4 @@ LOOKAHEAD = Selection(
     track,
     spread,
     choose_linear=track_span,
-    several=True,
 )

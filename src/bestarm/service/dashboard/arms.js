@@ -79,18 +79,25 @@ export class Arms {
   }
 
   redraw() {
-    const { arms, verdict, problem } = this.status;
+    const { arms, verdict } = this.status;
     this.scale = scale(arms);
     this.places = places(arms);
     this.most = arms.reduce((most, arm) => Math.max(most, arm.pulls), 1);
-    const tried = arms.filter((arm) => arm.pulls > 0).length;
-    const text =
-      tried < arms.length
-        ? `${count(tried)} of ${count(arms.length)} tried so far; intervals come when all were.`
-        : `All intervals hold together, at any time, with probability at least ${digitsOf(1 - problem.delta)}.`;
-    say(part(this.page, "arms-text"), text);
+    say(part(this.page, "arms-text"), this.about(arms));
     this.axis();
     this.table.show(ordered(arms, verdict, this.order.value));
+  }
+
+  /** What can be said about the intervals; a study whose test gives none says nothing about them. */
+  about(arms) {
+    const { problem, intervals } = this.status;
+    if (arms.some((arm) => arm.low !== null)) {
+      return `All intervals hold together, at any time, with probability at least ${digitsOf(1 - problem.delta)}.`;
+    }
+    const tried = arms.filter((arm) => arm.pulls > 0).length;
+    if (tried === arms.length) return "Estimated means.";
+    const later = intervals ? "; intervals come when all were" : "";
+    return `${count(tried)} of ${count(arms.length)} tried so far${later}.`;
   }
 
   at(value) {

@@ -20,8 +20,8 @@ const INDEX = 2;
 const EVIDENCE = 3;
 const TIME = 4;
 
-/** `sharp` shows its evidence, the paper's methods the breaking index that they are built on. */
-export const shown = (status) => (status.method === "sharp" ? EVIDENCE : INDEX);
+/** What the study's test says of itself: its evidence, or the breaking index that the paper's methods are built on. */
+export const shown = (status) => (status.shows === "evidence" ? EVIDENCE : INDEX);
 
 /** The highest value of the breaking index that the chart shows: the first wild ones are cut off. */
 export function ceiling(values, target) {

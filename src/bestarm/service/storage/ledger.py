@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
 from bestarm.errors import Refused
 from bestarm.methods import Method, Verdict
@@ -98,9 +99,8 @@ class Snapshot:
 
     @property
     def communications(self) -> int:
-        """Uploads and the downloads that answered them; from the stop on, none is answered by a download."""
-        answered = self.uploads if self.stopped_at is None else self.stopped_at - 1
-        return self.uploads + answered
+        """Uploads and the downloads that answered them."""
+        return messages(self.uploads, self.stopped_at or 0)
 
 
 class Ledger:

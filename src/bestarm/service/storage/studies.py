@@ -13,8 +13,8 @@ import numpy as np
 from sqlalchemy import Row
 
 from bestarm.core.tally import Tally
-from bestarm.errors import ProblemWarning, ServiceError, UserError
-from bestarm.methods import Kind, Method, Parameter, Verdict, method
+from bestarm.errors import ProblemWarning, ServiceError, UserError, either
+from bestarm.methods import Kind, Method, Parameter, Verdict, federated, method
 from bestarm.problem import Problem
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import tally_from_json, verdict_to_json
@@ -42,7 +42,7 @@ def check_method(
     try:
         built = build(problem, name, agents, parameters)
         if built.kind is not Kind.FEDERATED:
-            raise UserError(f"{name} can be simulated, not served; take sharp, famabpe or falinpe.")
+            raise UserError(f"{name} can be simulated, not served; take {either(federated())}.")
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             built.read(Tally(np.ones(problem.K, dtype=np.int64), np.zeros(problem.K)))
     except (ArithmeticError, np.linalg.LinAlgError):

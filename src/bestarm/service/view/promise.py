@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from bestarm.methods import Method
 
-COUNTS_AGENTS = ("famabpe", "falinpe")  # stopping rules in which the number of agents appears
-BOUNDED = ("falinpe", "lingape")  # stopping rules whose proof needs features and theta of length at most 1
-USES_FEATURES = ("falinpe", "lingape", "span")
-
 
 def promise(method: Method) -> str:
     """Guarantee, assumptions, and whether the number of agents is a part of it.
@@ -29,7 +25,7 @@ def _guarantee(method: Method) -> str:
 
 
 def _agents(method: Method) -> str:
-    if method.parameters["stopping"] in COUNTS_AGENTS:
+    if method.test.counts_agents:
         return (
             f"The number of agents is a part of it: the stopping rule counts on at most {method.agents}. "
             "They may be slow, come late or never return."
@@ -41,27 +37,26 @@ def _agents(method: Method) -> str:
 
 
 def _assumptions(method: Method) -> str:
-    problem = method.problem
-    if problem.reward_range is None:
-        noise = f"rewards scatter around their arm's mean with sub-Gaussian scale at most {problem.sigma:g}"
-    else:
-        low, high = problem.reward_range
-        noise = f"rewards lie between {low:g} and {high:g}"
-    parts = [
-        noise,
-        "trials are independent",
-        "an arm's mean is the same at every site and all the time",
-        "whether and when a site sends a batch does not depend on the rewards in it",
-    ]
-    if method.parameters["stopping"] in USES_FEATURES:
+    problem, test = method.problem, method.test
+    parts = []
+    if problem.reward_range is not None:
+        parts.append("rewards lie between {:g} and {:g}".format(*problem.reward_range))
+    elif test.needs_sigma:
+        scale = f"sub-Gaussian scale at most {problem.sigma:g}"
+        parts.append(f"rewards scatter around their arm's mean with {scale}")
+    parts.append("trials are independent")
+    if test.sites_alike:
+        parts.append("an arm's mean is the same at every site and all the time")
+    parts.append("whether and when a site sends a batch does not depend on the rewards in it")
+    if test.model.linear:
         parts.append("an arm's mean is a linear function of its features")
-    if method.parameters["stopping"] in BOUNDED:
+    if test.short_features:
         parts.append("the features of an arm and the unknown weights have length at most 1")
-    return f"It assumes that {'; '.join(parts)}."
+    return f"It assumes that {'; '.join([*parts, *test.assumes])}."
 
 
 def _doubts(method: Method) -> list[str]:
-    if method.parameters["stopping"] in BOUNDED and method.problem.features_too_long:
+    if method.test.short_features and method.problem.features_too_long:
         longest = method.problem.longest_feature
         return [
             f"The longest feature vector has length {longest:.4g}, so the promise does not hold as it stands: "

@@ -8,12 +8,11 @@ import math
 from datetime import datetime
 from typing import Any
 
+from bestarm.intervals import intervals
 from bestarm.methods import Verdict
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage import clock
 from bestarm.service.storage.ledger import Entry, Site, Snapshot
-from bestarm.service.view.interval import estimates
-from bestarm.service.view.outstanding import outstanding
 from bestarm.service.view.promise import promise
 from bestarm.service.view.remaining import remaining
 
@@ -62,6 +61,8 @@ def status(snapshot: Snapshot, now: datetime, stale_after: float) -> dict[str, A
         "sites": sites(snapshot, now, stale_after),
         "history": history(snapshot),
         "remaining": remaining(snapshot.study.method, snapshot.total.samples, snapshot.verdict),
+        "intervals": snapshot.study.method.test.radii is not None,
+        "shows": "index" if snapshot.study.method.test.shows_index else "evidence",
     }
 
 
@@ -72,12 +73,10 @@ def arms(snapshot: Snapshot) -> list[dict[str, Any]]:
         {
             "arm": name,
             "pulls": pulls,
-            "mean": None if estimate is None else estimate.mean,
-            "low": None if estimate is None else estimate.low,
-            "high": None if estimate is None else estimate.high,
+            **interval._asdict(),
         }
-        for name, pulls, estimate in zip(
-            method.problem.arms, total.pulls.tolist(), estimates(method, total), strict=True
+        for name, pulls, interval in zip(
+            method.problem.arms, total.pulls.tolist(), intervals(method, total), strict=True
         )
     ]
 
@@ -107,7 +106,7 @@ def plan(snapshot: Snapshot, site: Site) -> int | None:
     """The pulls that a site was asked for and has not sent; None if not known, or not asked for any more."""
     if snapshot.stopped_at is not None or site.position == 0:
         return None
-    return outstanding(snapshot.study.method, snapshot.entries[site.position - 1])
+    return site.plan
 
 
 def history(snapshot: Snapshot) -> list[list[Any]]:

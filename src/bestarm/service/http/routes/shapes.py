@@ -270,6 +270,8 @@ class StatusAnswer(StudyAnswer):
     sites: list[SiteAnswer]
     history: list[tuple[int, int, float | None, float, str]]
     remaining: RemainingAnswer | None
+    intervals: bool = Field(description="Whether its test gives intervals at all.")
+    shows: Literal["index", "evidence"] = Field(description="What tells a person more about the way.")
 
 
 class LoggedAnswer(Shape):
