@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from bestarm.core.arrays import Counts, Floats
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
@@ -25,6 +27,7 @@ from bestarm.protocol.messages import (
     ProtocolError,
     Stop,
     check_sender,
+    check_site,
     check_tally,
 )
 from bestarm.protocol.terms import Terms
@@ -78,10 +81,11 @@ class Server:
         self.sites: dict[str, Join] = {}  # every agent, by its last join
         self.sequences: dict[str, int] = {}  # of each agent's last upload
         self.stopped_at: int | None = None  # how many uploads there were when it was settled
+        self._settled: int | None = None  # the place of the entry with which it was
         self.closed: Reason | None = None
         self._numbers: dict[str, int] = {}  # of the agents, in the order in which they came
-        self._places: dict[str, int] = {}  # of an entry's id among the entries
-        self._last: dict[str, int] = {}  # of each agent's last entry, the same
+        self.places: dict[str, int] = {}  # of an entry's id among the entries
+        self.last: dict[str, int] = {}  # of each agent's last entry, the same
         self._begin()
         self.verdict = method.judge(self.state)
 
@@ -108,7 +112,7 @@ class Server:
     @property
     def total(self) -> Tally:
         """All uploads together, as they were corrected, and the start."""
-        return Tally.of(self._pulls.tolist(), self._sums.tolist())
+        return _tally(self._pulls, self._sums, self._squares)
 
     @property
     def samples(self) -> int:
@@ -118,7 +122,9 @@ class Server:
     def download(self) -> Download | Stop:
         """What an agent without a plan is told that makes its own."""
         fingerprint = self.terms.fingerprint
-        return Stop(fingerprint, self.verdict) if self.stopped else Download(fingerprint, self.total)
+        if self.stopped:
+            return Stop(fingerprint, self.verdict)
+        return Download(fingerprint, self.total, arms=self._named(len(self.entries)))
 
     # What it is told
 
@@ -127,11 +133,11 @@ class Server:
 
         After the stop an upload is still recorded, and the verdict stays what it was.
         """
-        place = self._places.get(entry.id)
+        place = self.places.get(entry.id)
         if place is None:
             self.append(entry)
             place = len(self.entries) - 1
-        elif self.entries[place].entry != entry:
+        elif not _same(self.entries[place].entry, entry):
             raise _conflict(entry)
         return self.answer(place)
 
@@ -142,7 +148,7 @@ class Server:
         match entry:
             case Upload():
                 state = self._folded(entry)
-                self._count(entry.tally)
+                _count(entry.tally, self._pulls, self._sums, self._squares)
                 self.state = state
                 self.log.append(entry)
                 self.sequences[entry.agent] = entry.sequence
@@ -162,38 +168,43 @@ class Server:
         if agent is not None:
             self.sites.setdefault(agent, Join(agent))
             self._numbers.setdefault(agent, len(self._numbers))
-            self._last[agent] = len(self.entries)
-        self._places[entry.id] = len(self.entries)
+            self.last[agent] = len(self.entries)
+        self.places[entry.id] = len(self.entries)
         self.entries.append(Logged(entry, len(self.log), plan))
         if not self.stopped and not isinstance(entry, Join | Close | Reopen):
             self.verdict = self.method.judge(self.state)
             if self.verdict.stopped:
-                self.stopped_at = len(self.log)
+                self.stopped_at, self._settled = len(self.log), len(self.entries) - 1
 
     def knows(self, entry: Entry) -> bool:
         """Whether the log has an entry with this id."""
-        return entry.id in self._places
+        return entry.id in self.places
 
     def answer(self, place: int) -> Download | Stop:
         """What the entry at this place was answered; a plan is made once, and kept with its entry."""
         logged, recent = self.entries[place], place == len(self.entries) - 1
         uploads = logged.uploads
-        if self.stopped_at is not None and (uploads >= self.stopped_at or recent):
+        if self._settled is not None and place >= self._settled:
             return Stop(self.terms.fingerprint, self.verdict)
         if logged.plan is None and isinstance(logged.entry, Join | Upload):
             state = self.state if recent else self._state_after(uploads)
             logged.plan = self._plan(logged.entry.agent, state)
         total = None
         if self.original.recipe.sends_total:
-            total = self.total if recent else self._total_after(uploads)
-        arms = () if self.arms == self.original.problem.arms else self.arms
-        return Download(self.terms.fingerprint, total, logged.plan, arms)
+            total = self.total if recent else self._total_after(place)
+        return Download(self.terms.fingerprint, total, logged.plan, self._named(place))
+
+    def _named(self, place: int) -> tuple[str, ...]:
+        """The arms that there were when the entry at this place came, if they were not the problem's own."""
+        later = sum(isinstance(logged.entry, ArmAdded) for logged in self.entries[place + 1 :])
+        arms = self.arms[: len(self.arms) - later]
+        return () if arms == self.original.problem.arms else arms
 
     def last_answer(self, agent: str) -> Download | Stop:
         """What an agent that comes back is told: the answer to the last entry that it sent."""
         if self.stopped:
             return Stop(self.terms.fingerprint, self.verdict)
-        return self.answer(self._last[agent])
+        return self.answer(self.last[agent])
 
     # The checks
 
@@ -208,7 +219,7 @@ class Server:
                     raise ProtocolError(
                         f"correction: agent {entry.agent!r} has no upload {entry.sequence} to correct."
                     )
-                check_tally(entry.tally, self.terms, self.arms)
+                self._check_correction(entry)
             case ArmAdded():
                 self._check_arm_added(entry)
             case ArmWithdrawn():
@@ -217,6 +228,7 @@ class Server:
                 if len(self.method.problem.arms) <= 2:
                     raise ProtocolError("arm: a study needs at least two arms; close it instead.")
             case Join():
+                check_site(entry)
                 unknown = set(entry.cannot) - set(self.arms)
                 if unknown:
                     raise ProtocolError(f"join: {min(unknown)!r} is not an arm of the study.")
@@ -232,9 +244,16 @@ class Server:
                 f"upload: agent {upload.agent!r} sent sequence {upload.sequence}; the next one is {expected}, "
                 "so an earlier upload is missing and must be sent first."
             )
-        pulls = self._pulls.sum(dtype=np.float64) + upload.tally.samples
+        pulls = self.samples + upload.tally.samples
         sums = self._sums[np.frombuffer(upload.tally.arms, np.int64)] + np.array(upload.tally.sums)
         if not np.isfinite(sums).all() or not pulls < MOST_PULLS:
+            raise ProtocolError("tally: with it the total would be too large for a number to hold.")
+
+    def _check_correction(self, entry: Correction) -> None:
+        check_tally(entry.tally, self.terms, self.arms)
+        key = (entry.agent, entry.sequence)
+        known = next(upload.tally for upload in self.log if (upload.agent, upload.sequence) == key)
+        if self.samples - self.corrected.get(key, known).samples + entry.tally.samples >= MOST_PULLS:
             raise ProtocolError("tally: with it the total would be too large for a number to hold.")
 
     def _check_arm_added(self, entry: ArmAdded) -> None:
@@ -253,7 +272,8 @@ class Server:
         names = self.method.problem.arms
         self._active = {self.arms.index(name): k for k, name in enumerate(names)}
         self._pulls, self._sums = np.zeros(len(self.arms), np.int64), np.zeros(len(self.arms))
-        self._count(self.start)
+        self._squares = np.zeros(len(self.arms) * self.terms.squares)
+        _count(self.start, self._pulls, self._sums, self._squares)
         self.state = self.method.begin(self._seen(self.start))
 
     def _seen(self, tally: Tally) -> Tally:
@@ -271,11 +291,6 @@ class Server:
         site = self._numbers.get(upload.agent, len(self._numbers))
         return self.method.fold(copied(self.state), seen, site)
 
-    def _count(self, tally: Tally) -> None:
-        for arm, count, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
-            self._pulls[arm] += count
-            self._sums[arm] += total
-
     def _again(
         self,
         corrected: dict[tuple[str, int], Tally] | None = None,
@@ -286,24 +301,24 @@ class Server:
         if corrected is not None:
             self.corrected = corrected
         if withdrawn is not None:
+            self.method = self._built(self.method.problem.without(withdrawn), len(withdrawn))
             self.withdrawn = withdrawn
-            problem = self.method.problem.without(withdrawn)
-            self.method = self._built(problem)
         if added is not None:
-            self.method = self._built(self.method.problem.with_arm(*added))
+            self.method = self._built(self.method.problem.with_arm(*added), len(self.withdrawn))
             self.arms = (*self.arms, added[0])
         self._refold(self.log)
 
-    def _built(self, problem: Problem) -> Method:
+    def _built(self, problem: Problem, withdrawn: int) -> Method:
         method = self.original
-        counted = len(problem.arms) + len(self.withdrawn)
+        counted = len(problem.arms) + withdrawn
         return compose(method.recipe, problem, method.agents, method.parameters, counted)
 
     def _refold(self, uploads: list[Upload]) -> None:
         self._begin()
         for upload in uploads:
             self.state = self._folded(upload)
-            self._count(self.corrected.get((upload.agent, upload.sequence), upload.tally))
+            corrected = self.corrected.get((upload.agent, upload.sequence), upload.tally)
+            _count(corrected, self._pulls, self._sums, self._squares)
 
     def _state_after(self, uploads: int) -> Any:
         """The state after the first so many uploads, for the answer to an old entry that has no plan."""
@@ -316,11 +331,18 @@ class Server:
         finally:
             self.state = kept
 
-    def _total_after(self, uploads: int) -> Tally:
-        total = self.start
-        for earlier in self.log[:uploads]:
-            total = total + earlier.tally
-        return total
+    def _total_after(self, place: int) -> Tally:
+        """The total as it was when the entry at this place came."""
+        arms = len(self._named(place) or self.original.problem.arms)
+        before = [logged.entry for logged in self.entries[: place + 1]]
+        corrected = {(entry.agent, entry.sequence): entry for entry in before if isinstance(entry, Correction)}
+        pulls, sums, squares = np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms * self.terms.squares)
+        _count(self.start, pulls, sums, squares)
+        for entry in before:
+            if isinstance(entry, Upload):
+                right = corrected.get((entry.agent, entry.sequence), entry)
+                _count(right.tally, pulls, sums, squares)
+        return _tally(pulls, sums, squares)
 
     def _plan(self, agent: str, state: Any) -> Plan:
         """The next plan of a site, in the numbers of all arms that there ever were."""
@@ -330,6 +352,27 @@ class Server:
         plan = self.method.make(state, site.plate, cannot)
         places = {local: arm for arm, local in self._active.items()}
         return Plan(tuple(places[arm] for arm in plan.arms), plan.counts)
+
+
+def _count(tally: Tally, pulls: Counts, sums: Floats, squares: Floats) -> None:
+    for arm, count, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
+        pulls[arm] += count
+        sums[arm] += total
+    for arm, square in zip(tally.arms, tally.squares, strict=False):
+        squares[arm] += square
+
+
+def _tally(pulls: Counts, sums: Floats, squares: Floats) -> Tally:
+    kept = np.flatnonzero((pulls != 0) | (sums != 0.0))
+    columns = array("q", kept.tobytes()), array("q", pulls[kept].tobytes()), array("d", sums[kept].tobytes())
+    return Tally(pulls.size, *columns, array("d", squares[kept].tobytes() if squares.size else b""))
+
+
+def _same(known: Entry, sent: Entry) -> bool:
+    """Whether an entry was sent again; how many arms there were that it does not name does not matter."""
+    if isinstance(known, Upload | Correction) and isinstance(sent, type(known)):
+        return known.tally.rows == sent.tally.rows and known == replace(sent, tally=known.tally)
+    return known == sent
 
 
 def copied(state: Any) -> Any:
