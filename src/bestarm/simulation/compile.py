@@ -30,7 +30,7 @@ def use_cache() -> Path:
 
 @cache
 def twin(function: Function) -> Function:
-    """The compiled twin of one of the package's functions."""
+    """The compiled twin of a function of this package, or of one that brings a rule."""
     return _compile(function, function.__qualname__, {})
 
 
@@ -54,7 +54,7 @@ def _compile(function: Function, name: str, replacements: dict[str, Function]) -
     twins = dict(replacements)
     for used in _globals_of(function.__code__) - replacements.keys():
         value = function.__globals__.get(used)
-        if isinstance(value, types.FunctionType) and value.__module__.startswith("bestarm."):
+        if isinstance(value, types.FunctionType) and _package(value) in ("bestarm", _package(function)):
             twins[used] = twin(value)
     clone = rebind(function, twins, name)
     # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process.
@@ -64,6 +64,11 @@ def _compile(function: Function, name: str, replacements: dict[str, Function]) -
     # references to its arguments vanishes too, a third of the time of an upload.
     compiled: Function = numba.njit(cache=own, nogil=True, forceinline=True)(clone)
     return compiled
+
+
+def _package(function: Function) -> str:
+    """The package that a function comes from: a rule from elsewhere brings its own functions with it."""
+    return function.__module__.partition(".")[0]
 
 
 def _globals_of(code: types.CodeType) -> set[str]:

@@ -19,6 +19,7 @@ ASIDE = (
     "plot",
     "service",
     "sweeps",
+    "testing",
     "theory",
 )
 
