@@ -143,7 +143,11 @@ def modules_after(statement: str) -> set[str]:
 
 
 # The package without its front door, which loads what somebody asks it for.
-BARE = f"import types\nbare = sys.modules['bestarm'] = types.ModuleType('bestarm')\nbare.__path__ = [{str(PACKAGE)!r}]\n"
+BARE = (
+    "import types\n"
+    "bare = sys.modules['bestarm'] = types.ModuleType('bestarm')\n"
+    f"bare.__path__ = [{str(PACKAGE)!r}]\n"
+)
 
 
 @pytest.mark.parametrize("name", WITHOUT_NUMPY)

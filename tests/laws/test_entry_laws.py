@@ -1,4 +1,4 @@
-"""A study is its log: any entries in any order, live, again, refused or replayed, lead to one and the same server."""
+"""A study is its log: entries in any order, live, again, refused or replayed, lead to the same server."""
 
 import json
 from collections.abc import Iterator
@@ -137,13 +137,15 @@ def live(method: Method, story: list[tuple]) -> tuple[Server, list[Download | St
         try:
             answers.append(server.receive(entry))
         except ProtocolError as error:
-            event(f"refused: {entry.word}")
-            assert str(error).endswith(".")
-            assert everything(server) == before
-            assert not server.knows(entry)
+            sentence = str(error)
         else:
             event(f"taken: {entry.word}")
             assert server.knows(entry)
+            continue
+        event(f"refused: {entry.word}")
+        assert sentence.endswith(".")
+        assert everything(server) == before
+        assert not server.knows(entry)
     return server, answers
 
 

@@ -1,5 +1,6 @@
-"""What a test keeps of its batches: beginning is neutral, grouping and site do not matter, nobody else's change."""
+"""What a test keeps of its batches: the beginning is neutral, grouping and site do not matter."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_grouping_does_not_matter(name: str, log: list[list[tuple[int, int]]], d
     method = METHODS[name]
     tallies = [tally_of(rows, method.test.squares) for rows in log]
     cuts = sorted(data.draw(st.sets(st.integers(1, len(tallies)))) | {0, len(tallies)})
-    groups = [sum(tallies[a + 1 : b], tallies[a]) for a, b in zip(cuts, cuts[1:], strict=False)]
+    groups = [sum(tallies[a + 1 : b], tallies[a]) for a, b in pairwise(cuts)]
     one_by_one, grouped = folded(method, tallies), folded(method, groups)
     total = sum(tallies[1:], tallies[0])
     assert one_by_one.pulls.tolist() == grouped.pulls.tolist() == total.pulls.tolist()

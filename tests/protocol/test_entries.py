@@ -264,8 +264,8 @@ def test_todays_tests_take_no_new_arms(test: str) -> None:
     with pytest.raises(ProtocolError) as caught:
         server.receive(ArmAdded("a1", "admin", "E", (0.5, 0.5)))
     assert str(caught.value) == (
-        f"arm: the test {test} counts its arms at the beginning, and its promise would not hold with another one; "
-        "start a new study."
+        f"arm: the test {test} counts its arms at the beginning, and its promise would not hold with another "
+        "one; start a new study."
     )
     assert everything(server) == before
 

@@ -48,7 +48,7 @@ def test_squares_add() -> None:
         (None, "tally: the study's test asks for sums of squares."),
         (
             0.3,
-            "tally: arm 'A' has pulls 3, reward sum 1.0 and squares 0.3; with that sum the squares around 0.0 are",
+            "tally: arm 'A' has pulls 3, reward sum 1.0 and squares 0.3; with that sum the squares around",
         ),
         (-1.0, "tally: arm 'A' has pulls 3, reward sum 1.0 and squares -1.0;"),
         (math.nan, "tally: arm 'A' has pulls 3, reward sum 1.0 and squares nan;"),

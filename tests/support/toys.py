@@ -74,18 +74,19 @@ def variance(state: Scattered, centre: float) -> float:
 
 
 def read_scattered(state: Scattered, setting: Setting) -> Reading:
-    """A radius of measured scatter: wide enough for a test of tests, and no more is claimed."""
+    """The radius of known scatter, and the measured one on top: never too narrow, and squares count."""
     view = state.estimate
     leader = int(np.argmax(view.values))
     spread = 4.0 * setting.counted / setting.delta * view.samples * view.samples
-    scale = np.sqrt(4.0 * variance(state, setting.centre) * np.log(spread))
+    scale = np.sqrt(2.0 * (setting.sigma**2 + variance(state, setting.centre)) * np.log(spread))
     return read(view.values, leader, view.widths, view.widths[leader], scale, setting.epsilon)
 
 
 def radii_scattered(state: Scattered, setting: Setting) -> Floats:
     """Of every arm by itself."""
     spread = 4.0 * setting.counted / setting.delta * state.estimate.samples**2
-    radii: Floats = np.sqrt(4.0 * variance(state, setting.centre) * np.log(spread)) * state.estimate.widths
+    scale = np.sqrt(2.0 * (setting.sigma**2 + variance(state, setting.centre)) * np.log(spread))
+    radii: Floats = scale * state.estimate.widths
     return radii
 
 
@@ -95,7 +96,6 @@ SCATTERED = Test(
     SEPARATE._replace(begin=begin_scattered, fold=fold_scattered),
     read_scattered,
     radii_scattered,
-    needs_sigma=False,
     squares=True,
 )
 OPEN = replace(FAMABPE, name="open", help="a toy that claims to pay for arms that come", arms_may_come=True)

@@ -101,6 +101,8 @@ class Test:
     probability at least 1 − δ. The flags say what its promise rests on.
     """
 
+    __test__ = False  # pytest takes a class of this name for one of its own
+
     name: str
     help: str
     model: Model

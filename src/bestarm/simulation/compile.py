@@ -29,9 +29,14 @@ def use_cache() -> Path:
 
 
 @cache
-def twin(function: Function) -> Function:
-    """The compiled twin of a function of this package, or of one that brings a rule."""
-    return _compile(function, function.__qualname__, {})
+def twin(function: Function, kept: bool = True) -> Function:
+    """The compiled twin of a function of this package, or of one that brings a rule.
+
+    `kept` says whether it may go to the cache on disk; what a rule from elsewhere calls may not, since it can
+    be called with types that another process does not know.
+    """
+    kept = kept and _package(function) == "bestarm"
+    return _compile(function, function.__qualname__, {}, kept, kept)
 
 
 def bind(function: Function, rules: dict[str, Function]) -> Function:
@@ -46,23 +51,26 @@ def bind(function: Function, rules: dict[str, Function]) -> Function:
 @cache
 def _bind(function: Function, rules: tuple[tuple[str, Function], ...]) -> Function:
     label = "_".join([function.__qualname__, *(rule.__name__ for _, rule in rules)])
-    return _compile(function, label, {name: twin(rule) for name, rule in rules})
+    own = all(_package(rule) == "bestarm" for _, rule in rules)
+    return _compile(function, label, {name: twin(rule, own) for name, rule in rules}, own, True)
 
 
-def _compile(function: Function, name: str, replacements: dict[str, Function]) -> Function:
+def _compile(
+    function: Function, name: str, replacements: dict[str, Function], kept: bool, called: bool
+) -> Function:
+    """`kept` and `called` say whether the function, and what it calls, may be kept on disk."""
     use_cache()
     twins = dict(replacements)
     for used in _globals_of(function.__code__) - replacements.keys():
         value = function.__globals__.get(used)
         if isinstance(value, types.FunctionType) and _package(value) in ("bestarm", _package(function)):
-            twins[used] = twin(value)
+            twins[used] = twin(value, called)
     clone = rebind(function, twins, name)
     # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process.
-    own = all(rule.__module__.startswith("bestarm.") for rule in (function, *replacements.values()))
     # A function that is handed from one compiled function to the next leaves an address in the code, which
     # can't be cached, unless the receiver is inlined and the address vanishes. With the call, the counting of
     # references to its arguments vanishes too, a third of the time of an upload.
-    compiled: Function = numba.njit(cache=own, nogil=True, forceinline=True)(clone)
+    compiled: Function = numba.njit(cache=kept, nogil=True, forceinline=True)(clone)
     return compiled
 
 
