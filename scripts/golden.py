@@ -1,6 +1,7 @@
 """Write the golden traces anew: what every method does on small problems, in both engines, and a stored study.
 
     make golden                             the traces, tests/golden/traces.json
+    python scripts/golden.py readings       what each upload of a log led to, tests/golden/readings.json
     python scripts/golden.py service        what this version stores, tests/golden/service-<version>/
 
 The traces are compared by tests/golden/test_traces.py; a change in them is reviewed like a change in the code.
@@ -10,6 +11,7 @@ A folder of a version is made once, by that version, and later versions must ope
 from __future__ import annotations
 
 import json
+import math
 import random
 import shutil
 import sqlite3
@@ -19,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import bestarm
-from bestarm import Offline, Problem, Schedule, UserError, method
+from bestarm import Method, Offline, Problem, Schedule, Tally, UserError, method
 from bestarm.methods import Kind
 from bestarm.simulation.api import prepare
 
 FOLDER = Path(__file__).parent.parent / "tests" / "golden"
 TRACES = FOLDER / "traces.json"
+READINGS = FOLDER / "readings.json"
 SEEDS = range(10)
 FEATURES = [
     [1.0, 0.0, 0.0],
@@ -120,6 +123,61 @@ def write_traces() -> None:
     print(f"{len(lines)} cases in {TRACES}")
 
 
+def uploads(problem: Problem) -> list[Tally]:
+    """Ten batches, the same every time: the first ones leave arms out, and no sum is a short decimal."""
+    chance = random.Random(problem.name)
+    found = []
+    for number in range(10):
+        arms = range(problem.K) if number > 3 else [k for k in range(problem.K) if chance.random() < 0.4]
+        pulls = [chance.randint(1, 4 * 2**number) if k in arms else 0 for k in range(problem.K)]
+        pulls[number % problem.K] = pulls[number % problem.K] or 1
+        sums = [count * chance.gauss(0.5 if k else 0.7, 0.1) for k, count in enumerate(pulls)]
+        found.append(Tally.of(pulls, sums))
+    return found
+
+
+def readings() -> dict[str, list[list[Any]]]:
+    """For every method and each of its uploads: verdict and plan of the total so far."""
+    found: dict[str, list[list[Any]]] = {}
+    for world in ("tabular", "linear"):
+        for name, parameters in METHODS:
+            try:
+                built = method(name, PROBLEMS[world], 3, **parameters)
+            except UserError:
+                continue
+            total = Tally.empty(built.problem.K)
+            rows = found[
+                " ".join([name, *(f"{key}={value}" for key, value in parameters.items()), "on", world])
+            ] = []
+            for upload in uploads(built.problem):
+                total = total + upload
+                rows.append(reading(built, total))
+    return found
+
+
+def reading(built: Method, total: Tally) -> list[Any]:
+    """Stopped, leader, challenger, samples, arms and counts of the plan, evidence and breaking index."""
+    said, plan = built.verdict(total), built.plan(total)
+    index = float(said.breaking_index)
+    return [
+        said.stopped,
+        said.leader,
+        said.challenger,
+        said.samples,
+        list(plan.arms),
+        list(plan.counts),
+        float(said.evidence),
+        index if math.isfinite(index) else None,
+    ]
+
+
+def write_readings() -> None:
+    """All readings, a line each."""
+    lines = [f"{json.dumps(case)}: {json.dumps(rows)}" for case, rows in readings().items()]
+    READINGS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    print(f"{len(lines)} cases in {READINGS}")
+
+
 def write_service() -> None:
     """A storage with a finished and an open study, two journals amid their work, and the exports."""
     sys.path.insert(0, str(FOLDER.parent / "support"))
@@ -189,4 +247,4 @@ def write_service() -> None:
 
 
 if __name__ == "__main__":
-    write_service() if sys.argv[1:] == ["service"] else write_traces()
+    {"service": write_service, "readings": write_readings}.get("".join(sys.argv[1:]), write_traces)()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from bestarm.core.confidence import one_sided, pair_radius
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
+
+from bestarm.core.stopping.pairs import one_sided, pair_radius
 
 
 def evidence(pulls: int, margin: float, rho: float) -> float:

@@ -128,16 +128,18 @@ def test_doubled_rewards_are_a_halved_radius(name: str) -> None:
     whole, half = build(name, TELLING, agents=3), build(name, halved(TELLING), agents=3)
     for _ in range(50):
         pulls, means = random.integers(1, 100, 3), random.normal(size=3)
-        doubled, plain = Tally(pulls, 2 * pulls * means), Tally(pulls, pulls * means)
-        first, second = whole.read(doubled)[1], half.read(plain)[1]
+        counts, sums = pulls.tolist(), (pulls * means).tolist()
+        first = whole.read(whole.begin(Tally.of(counts, [2 * total for total in sums])))
+        second = half.read(half.begin(Tally.of(counts, sums)))
         assert first[:2] == second[:2]
         assert first.breaking_index == pytest.approx(2 * second.breaking_index, rel=1e-12)
 
 
 def radius(method: Method, tally: Tally) -> float:
     """α(leader, challenger)."""
-    view, reading = method.read(tally)
-    return float(reading.breaking_index + view.values[reading.leader] - view.values[reading.challenger])
+    state = method.begin(tally)
+    values, reading = state.estimate.values, method.read(state)
+    return float(reading.breaking_index + values[reading.leader] - values[reading.challenger])
 
 
 @pytest.mark.parametrize("name", ["falinpe-ratio", "falinpe-greedy", "lingape"])

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bestarm.core.confidence import pair_radius
 from scipy.stats import beta
 
 import bestarm
-from bestarm.core.arrays import Counts
 from bestarm.core.breaking import Reading, read
-from bestarm.core.estimate import View
 from bestarm.core.setting import Setting
+from bestarm.core.state import Totals
+from bestarm.core.stopping.pairs import pair_radius
 from bestarm.simulation.schedule import Offline, Schedule
 
 RUNS = 5_000
@@ -124,8 +123,9 @@ def test_the_instances_are_hard() -> None:
     assert five.runs - five.unfinished > 500
 
 
-def halved_pairs(pulls: Counts, view: View, setting: Setting) -> Reading:
+def halved_pairs(state: Totals, setting: Setting) -> Reading:
     """The pair test with the threshold's logarithm halved: a broken guarantee."""
+    pulls, view = state.pulls, state.estimate
     leader = int(np.argmax(view.values))
     level = 0.5 * np.log((setting.arms - 1) / setting.delta)
     widths = np.zeros(setting.arms)
@@ -138,6 +138,6 @@ def halved_pairs(pulls: Counts, view: View, setting: Setting) -> Reading:
 def test_a_halved_logarithm_is_noticed() -> None:
     problem = hard("two", 0.05)
     method = bestarm.method("sharp", problem, agents=5)
-    broken = replace(method, rules=method.rules._replace(confidence=halved_pairs))
+    broken = replace(method, rules=method.rules._replace(read=halved_pairs))
     result = bestarm.simulate(problem, broken, runs=RUNS, seed=11, max_samples=8_000)
     assert upper_limit(result.wrong, RUNS) > 0.05

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bestarm import Method, Problem, ProblemWarning, Tally
-from bestarm.core import estimate, sampling
+from bestarm.core import estimate
+from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading
-from bestarm.core.estimate import View
+from bestarm.core.selection.greedy import greedy
+from bestarm.core.state import View
 from bestarm.methods import Parameter
 from bestarm.methods import method as build
 from bestarm.methods.design import minimal_weights
@@ -111,44 +113,46 @@ MODELS = {
 @given(case=cases(), data=st.data())
 @settings(deadline=None, max_examples=60)
 def test_absorbing_a_pull_equals_rebuilding(model: str, case: Case, data: st.DataObject) -> None:
-    """Pull after pull, the updated view is the view of the grown tally."""
+    """Pull after pull, the updated state is the state of the grown tally."""
     name, parameters = MODELS[model]
     method = case.method(name, **parameters)
-    rules, setting = method.rules, method.setting
+    state = method.begin(case.tally)
     pulls, sums = np.array(case.pulls), np.array(case.sums)
-    view = rules.estimate(pulls, sums, setting)
     for arm in data.draw(st.lists(st.integers(0, len(pulls) - 1), min_size=1, max_size=20)):
+        reward = data.draw(st.floats(-2, 2))
         pulls[arm] += 1
-        sums[arm] += data.draw(st.floats(-2, 2))
-        view = rules.absorb(view, arm, pulls, sums, setting)
-    rebuilt = rules.estimate(pulls, sums, setting)
-    assert view.samples == rebuilt.samples
-    for updated, anew in zip(view[1:], rebuilt[1:], strict=True):
+        sums[arm] += reward
+        state = method.rules.absorb(state, arm, reward, method.setting)
+    rebuilt = method.begin(Tally.of(pulls.tolist(), sums.tolist()))
+    np.testing.assert_array_equal(state.pulls, rebuilt.pulls)
+    np.testing.assert_array_equal(state.sums, rebuilt.sums)
+    assert state.estimate.samples == rebuilt.estimate.samples
+    for updated, anew in zip(state.estimate[1:], rebuilt.estimate[1:], strict=True):
         close(updated, anew)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @given(case=cases(), data=st.data())
 @settings(deadline=None, max_examples=60)
-def test_renewing_after_uploads_equals_rebuilding_bit_for_bit(
-    model: str, case: Case, data: st.DataObject
-) -> None:
-    """The simulator's view after an upload is the server's, which is made from the whole tally."""
+def test_folding_uploads_equals_rebuilding_bit_for_bit(model: str, case: Case, data: st.DataObject) -> None:
+    """The state after some batches is the one that is made from the whole tally at once."""
     name, parameters = MODELS[model]
     method = case.method(name, **parameters)
-    rules, setting = method.rules, method.setting
+    state = method.begin(case.tally)
     pulls, sums = np.array(case.pulls), np.array(case.sums)
-    view = rules.estimate(pulls, sums, setting)
     arm = st.integers(0, len(pulls) - 1)
     for uploaded in data.draw(st.lists(st.sets(arm, min_size=1), min_size=1, max_size=5)):
         arms = np.array(sorted(uploaded))
-        pulls[arms] += data.draw(st.integers(1, 1000))
-        sums[arms] += data.draw(st.floats(-2, 2))
-        view = rules.renew(view, arms, pulls, sums, setting)
-    rebuilt = rules.estimate(pulls, sums, setting)
-    assert view.samples == rebuilt.samples
-    for renewed, anew in zip(view[1:], rebuilt[1:], strict=True):
-        np.testing.assert_array_equal(renewed, anew)
+        added, reward = data.draw(st.integers(1, 1000)), data.draw(st.floats(-2, 2))
+        pulls[arms] += added
+        sums[arms] += reward
+        batch = Batch(0, arms, np.full(arms.size, added), np.full(arms.size, reward), np.empty(0))
+        state = method.rules.fold(state, batch, method.setting)
+    rebuilt = method.begin(Tally.of(pulls.tolist(), sums.tolist()))
+    np.testing.assert_array_equal(state.sums, rebuilt.sums)
+    assert state.estimate.samples == rebuilt.estimate.samples
+    for folded, anew in zip(state.estimate[1:], rebuilt.estimate[1:], strict=True):
+        np.testing.assert_array_equal(folded, anew)
 
 
 def lengths_after(case: Case, direction: Array) -> Array:
@@ -168,7 +172,7 @@ def test_greedy_is_the_argmin(case: Case, data: st.DataObject) -> None:
     challenger = data.draw(st.sampled_from([k for k in arms if k != leader]))
     reading = Reading(leader, challenger, 1.0, 0.0)
     lengths = lengths_after(case, case.features[leader] - case.features[challenger])
-    arm = sampling.greedy(case.tally.pulls, view, reading, setting)
+    arm = greedy(case.tally.pulls, view, reading, setting)
     assert lengths[arm] <= lengths.min() + 1e-10
     # Where one arm is clearly best it must be that one.
     if np.sum(lengths <= lengths.min() + 1e-9) == 1:
@@ -179,7 +183,7 @@ def test_greedy_is_the_argmin(case: Case, data: st.DataObject) -> None:
 @settings(deadline=None)
 def test_ratio_is_the_arm_furthest_behind_its_share(case: Case) -> None:
     method = case.ridge("ratio")
-    _, reading = method.read(case.tally)
+    reading = method.read(method.begin(case.tally))
     (arm,) = method.plan(case.tally).arms
     weights = np.abs(
         minimal_weights(case.features, case.features[reading.leader] - case.features[reading.challenger])

@@ -53,7 +53,8 @@ def test_every_plan(
     assert len(set(plan.arms)) == len(plan.arms) <= method.plan_width
     assert set(plan.arms) <= set(range(len(NAMES)))
     # The split does not change the size, which is the trigger's.
-    view, reading = method.read(tally)
+    state = method.begin(tally)
+    view, reading = state.estimate, method.read(state)
     trigger_arm = reading.leader if len(plan.arms) > 1 or method.plan_width > 1 else plan.arms[0]
     assert plan.size == max(method.rules.trigger(view, reading, trigger_arm, method.setting), min_batch)
     # A function of the tally: the same again, and the tally is untouched.

@@ -46,7 +46,8 @@ def uploads_of(log: list[tuple[str, Batch]], method: Method) -> list[Upload]:
 def answer_bits(answer: Download | Stop) -> object:
     if isinstance(answer, Stop):
         return answer
-    return answer.problem, answer.total.pulls.tobytes(), answer.total.reward_sums.tobytes()
+    total = None if answer.total is None else (answer.total.pulls.tobytes(), answer.total.reward_sums.tobytes())
+    return answer.problem, total, answer.plan
 
 
 def state_bits(server: Server) -> object:

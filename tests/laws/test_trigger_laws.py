@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bestarm import Problem, Tally
-from bestarm.core.trigger import exceed
+from bestarm.core.trigger.determinant import exceed
 from bestarm.methods import method as build
 
 ARMS = 4

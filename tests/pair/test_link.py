@@ -154,8 +154,8 @@ def check_sums(link: Link) -> None:
     expected = Tally.empty(len(MEANS))
     for site in link.sites:
         kept = site.agent.local
-        uploaded = Tally(site.told.pulls - kept.pulls, site.told.reward_sums - kept.reward_sums)
-        expected = expected + uploaded
+        pulls, sums = site.told.pulls - kept.pulls, site.told.reward_sums - kept.reward_sums
+        expected = expected + Tally.of(pulls.tolist(), sums.tolist())
     assert link.server.total == expected
     assert link.server.stopped
 

@@ -2,10 +2,10 @@
 
 import json
 import math
+from array import array
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bestarm import Agent, Download, Problem, ProtocolError, Server, Stop, Tally, Upload, UserError
@@ -97,7 +97,13 @@ WRONG: dict[str, tuple[object, str]] = {
     "entry is an object": (tally({"pulls": 1}), "tally: arm 'A' has {'pulls': 1}; it must be …."),
     "entry is text": (tally("12"), "tally: arm 'A' has '12'; it must be [pulls, reward_sum]."),
     "entry too short": (tally([1]), "tally: arm 'A' has [1]; it must be [pulls, reward_sum]."),
-    "entry too long": (tally([1, 0.5, 0]), "tally: arm 'A' has [1, 0.5, 0]; it must be …."),
+    "entry too long": (tally([1, 0.5, 0.25, 0]), "tally: arm 'A' has [1, 0.5, 0.25, 0]; it must be …."),
+    "squares that nobody asked for": (tally([1, 0.5, 0.25]), "tally: the study's test does not ask for …."),
+    "squares of one arm": (
+        with_(tally={"A": [1, 0.5, 0.25], "B": [1, 0.5]}),
+        "tally: all arms must have squares, or none.",
+    ),
+    "squares NaN": (tally([1, 0.5, math.nan]), "tally: arm 'A' has squares nan; it must be a finite …."),
     "pulls negative": (tally([-1, 0.5]), "tally: arm 'A' has pulls -1; it must be a whole number above 0, …."),
     "pulls zero": (tally([0, 0.0]), "tally: arm 'A' has pulls 0; it must be a whole number above 0, …."),
     "pulls fractional": (tally([1.5, 0.5]), "tally: arm 'A' has pulls 1.5; it must be a whole number …."),
@@ -175,6 +181,7 @@ def refuse(server: Server, send: Callable[[], object]) -> str:
     problem = server.method.problem
     after = server.receive(Upload(problem.fingerprint, "lab-a", 2, Tally.of([1, 0, 0], [0.5, 0.0, 0.0])))
     assert isinstance(after, Download)
+    assert after.total is not None
     assert after.total.samples == 5
     return one_sentence(caught.value)
 
@@ -223,8 +230,9 @@ def test_sums_at_the_ends_of_the_reward_range_are_taken(pulls: int, total: float
     assert server.total.pulls[0] == 2 + pulls
 
 
-def raw(pulls: Any, sums: Any) -> Tally:
-    return Tally(np.array(pulls), np.array(sums))
+def raw(arms: list[int], counts: list[int], sums: list[float], squares: tuple[float, ...] = ()) -> Tally:
+    """A tally as nobody should make it."""
+    return Tally(3, array("q", arms), array("q", counts), array("d", sums), array("d", squares))
 
 
 def sent_by(agent: Any, sequence: Any) -> Upload:
@@ -235,35 +243,15 @@ def sent_by(agent: Any, sequence: Any) -> Upload:
 FROM_PYTHON: dict[str, tuple[Upload, str]] = {
     name: (Upload(PROBLEM.fingerprint, "lab-a", 2, wrong), sentence)
     for name, wrong, sentence in [
-        (
-            "too few arms",
-            Tally.of([1, 2], [0.1, 0.2]),
-            "tally: it must have one whole number of pulls (int64) ….",
-        ),
-        (
-            "too many arms",
-            Tally.of([1] * 4, [0.1] * 4),
-            "tally: it must have one whole number of pulls (int64) ….",
-        ),
-        ("a matrix", raw([[1, 1, 1]], [[0.1, 0.1, 0.1]]), "tally: it must have one whole number of pulls …."),
-        ("no dimension", raw(3, 0.5), "tally: it must have one whole number of pulls …."),
-        ("pulls as floats", raw([1.0, 0.0, 0.0], [0.5, 0.0, 0.0]), "tally: it must have one whole number …."),
-        (
-            "pulls as truth values",
-            raw([True, False, False], [0.5, 0.0, 0.0]),
-            "tally: it must have one whole ….",
-        ),
-        (
-            "pulls unsigned",
-            raw(np.array([2**63, 0, 0], np.uint64), np.zeros(3)),
-            "tally: it must have one ….",
-        ),
-        ("pulls as objects", raw([1, None, 0], [0.5, 0.0, 0.0]), "tally: it must have one whole number …."),
-        ("pulls as text", raw(["1", "0", "0"], [0.5, 0.0, 0.0]), "tally: it must have one whole number …."),
-        ("sums of another length", raw([1, 0, 0], [0.5, 0.0]), "tally: it must have one reward sum …."),
-        ("sums complex", raw([1, 0, 0], [0.5j, 0, 0]), "tally: it must have one reward sum …."),
-        ("sums as objects", raw([1, 0, 0], [None, 0, 0]), "tally: it must have one reward sum …."),
-        ("sums as whole numbers", raw([1, 0, 0], [1, 0, 0]), "tally: it must have one reward sum …."),
+        ("too few arms", Tally.of([1, 2], [0.1, 0.2]), "tally: it is about 2 arms, and the study has 3."),
+        ("too many arms", Tally.of([1] * 4, [0.1] * 4), "tally: it is about 4 arms, and the study has 3."),
+        ("an arm that is none", raw([3], [1], [0.5]), "tally: its arms must be numbers from 0 to 2, each …."),
+        ("an arm below 0", raw([-1], [1], [0.5]), "tally: its arms must be numbers from 0 to 2, each once, …."),
+        ("an arm twice", raw([0, 0], [1, 1], [0.5, 0.5]), "tally: its arms must be numbers from 0 to 2, …."),
+        ("arms out of order", raw([1, 0], [1, 1], [0.5, 0.5]), "tally: its arms must be numbers from 0 …."),
+        ("fewer pulls than arms", raw([0, 1], [1], [0.5, 0.5]), "tally: it must have one number of pulls …."),
+        ("sums of another length", raw([0, 1], [1, 1], [0.5]), "tally: it must have one number of pulls …."),
+        ("squares unasked", raw([0], [1], [0.5], (0.25,)), "tally: the study's test does not ask for sums …."),
         (
             "sums NaN",
             Tally.of([1, 0, 0], [math.nan, 0, 0]),
@@ -278,7 +266,7 @@ FROM_PYTHON: dict[str, tuple[Upload, str]] = {
         ("nothing pulled", Tally.empty(3), "tally: pulls must not be negative, and at least one arm must …."),
         (
             "a sum without pulls",
-            Tally.of([1, 0, 0], [0.5, 0.1, 0]),
+            Tally.of([1, 0, 0], [0.5, 0.1, 0.0]),
             "tally: arm 'B' has pulls 0 and reward sum 0.1; that can't ….",
         ),
         (
@@ -302,6 +290,21 @@ FROM_PYTHON: dict[str, tuple[Upload, str]] = {
         ("sequence true", "lab-b", True, "upload: sequence is True; it must be a whole number of at least 1."),
     ]
 }
+
+
+@pytest.mark.parametrize(
+    ("pulls", "sums"),
+    [
+        ([[1, 1, 1]], [[0.1, 0.1, 0.1]]),
+        ([1, 0, 0], [0.5j, 0.0, 0.0]),
+        ([1, 0, 0], [0.5, 0.0]),
+        ([2**63, 0, 0], [0.5, 0.0, 0.0]),
+    ],
+)
+def test_tallies_that_can_not_be_made(pulls: Any, sums: Any) -> None:
+    """What is no list of whole numbers beside a list of numbers is no tally, so no server ever sees it."""
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        Tally.of(pulls, sums)
 
 
 @pytest.mark.parametrize("case", FROM_PYTHON)
@@ -340,7 +343,14 @@ WRONG_REPLIES: dict[str, tuple[object, str]] = {
         f"reply: it is for problem 'x', and this is problem {PROBLEM.fingerprint!r}.",
     ),
     "no problem": ({"kind": "download", "total": {}}, "reply: it is for problem None, and this is …."),
-    "no total": ({"kind": "download", "problem": PROBLEM.fingerprint}, "tally: it is None; it must be an …."),
+    "neither total nor plan": (
+        {"kind": "download", "problem": PROBLEM.fingerprint},
+        "reply: a download must have a plan or a total.",
+    ),
+    "a total that is null": (
+        {"kind": "download", "problem": PROBLEM.fingerprint, "total": None},
+        "tally: it is None; it must be an ….",
+    ),
     "a wrong total": (
         {"kind": "download", "problem": PROBLEM.fingerprint, "total": {"A": [1.5, 0]}},
         "tally: arm 'A' has pulls 1.5; …",

@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bestarm
 from bestarm import Problem, UserError, method, simulate
-from bestarm.core.trigger import count, exceed
+from bestarm.core.breaking import Reading
+from bestarm.core.trigger.count import count
+from bestarm.core.trigger.determinant import exceed
 from bestarm.simulation.outcome import is_wrong
 
 EQUAL = Problem.quick([0.5, 0.5], sigma=0.3)
@@ -53,11 +56,11 @@ def test_the_number_of_given_dimensions_stays_in_the_bound() -> None:
 def test_the_count_trigger_is_exact_and_does_not_overflow(gamma: float, samples: int) -> None:
     built = method("famabpe", EQUAL, agents=3, gamma=gamma)
     exact = Fraction(built.setting.gamma_over, built.setting.gamma_under)
-    tally_view = built.rules.estimate(np.array([samples - 1, 1]), np.zeros(2), built.setting)
+    view = built.begin(bestarm.Tally.of([samples - 1, 1], [0.0, 0.0])).estimate
     wanted = int(samples * exact) + 1
     as_compiled: Any = np.int64(samples)
-    in_64_bits = tally_view._replace(samples=as_compiled)
-    assert int(count(in_64_bits, None, 0, built.setting)) == wanted  # type: ignore[arg-type]
+    in_64_bits = view._replace(samples=as_compiled)
+    assert int(count(in_64_bits, Reading(0, 1, 0.0, 0.0), 0, built.setting)) == wanted
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,11 @@ import pytest
 from scipy import stats
 
 from bestarm import Method, Offline, Problem, ProblemWarning, Result, Schedule, Tally, UserError
+from bestarm.core.batch import NOBODY
 from bestarm.core.breaking import Reading
-from bestarm.core.estimate import View
 from bestarm.methods import Kind, Parameter
 from bestarm.methods import method as build
+from bestarm.methods.method import batch_of
 from bestarm.simulation.api import prepare, simulate
 from bestarm.simulation.compile import twin
 from bestarm.simulation.engine import loop_of
@@ -103,56 +104,51 @@ def random_tallies(arms: int, number: int) -> Iterator[Tally]:
     random = np.random.default_rng(arms)
     for _ in range(number):
         counts = random.integers(1, 10 ** random.integers(1, 6), arms)
-        yield Tally(counts, counts * random.normal(0.5, 0.5, arms))
+        yield Tally.of(counts.tolist(), (counts * random.normal(0.5, 0.5, arms)).tolist())
+
+
+def all_close(left: tuple[object, ...], right: tuple[object, ...], relative: float) -> None:
+    """Named tuples of numbers, arrays and such tuples."""
+    for one, other in zip(left, right, strict=True):
+        if isinstance(one, tuple) and isinstance(other, tuple):
+            all_close(one, other, relative)
+        else:
+            close(one, other, relative)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_compiled_rules_read_and_choose_like_interpreted_ones(name: str) -> None:
-    """Estimate, reading, arm, batch size, and the view after planned pulls; the runs compare whole plans."""
+    """State, reading, arm, batch size, and the view after planned pulls; the runs compare whole plans."""
     method = method_of(name)
     rules, setting = method.rules, method.setting
-    estimate, confidence, choose, trigger, foresee = (
-        twin(rule) for rule in (rules.estimate, rules.confidence, rules.choose, rules.trigger, rules.foresee)
+    begin, fold, read, choose, trigger, foresee = (
+        twin(rule) for rule in (rules.begin, rules.fold, rules.read, rules.choose, rules.trigger, rules.foresee)
     )
     for tally in random_tallies(setting.arms, 100):
-        view, reading = method.read(tally)
+        state = method.begin(tally)
+        reading, view = method.read(state), state.estimate
         method.plan(tally)  # solves the linear programme, where there is one
-        counts, sums = tally.pulls.copy(), tally.reward_sums.copy()
-        compiled_view = View(*estimate(counts, sums, setting))
-        for plain, compiled in zip(view, compiled_view, strict=True):
-            close(compiled, plain, 1e-12)
-        compiled_reading = Reading(*confidence(counts, compiled_view, setting))
+        compiled = fold(begin(setting), batch_of(tally, NOBODY), setting)
+        all_close(compiled, state, 1e-12)
+        compiled_reading = Reading(*read(compiled, setting))
         assert compiled_reading[:2] == reading[:2]
         close(compiled_reading[2:], reading[2:], 1e-11)
-        arm = rules.choose(counts, view, reading, setting)
-        assert choose(counts, compiled_view, compiled_reading, setting) == arm
+        arm = rules.choose(state.pulls, view, reading, setting)
+        assert choose(compiled.pulls, compiled.estimate, compiled_reading, setting) == arm
         size = rules.trigger(view, reading, arm, setting)
-        assert trigger(compiled_view, compiled_reading, arm, setting) == size
-        ahead, compiled_ahead = (
-            rules.foresee(view, arm, 12.0, setting),
-            foresee(compiled_view, arm, 12.0, setting),
-        )
-        for plain, compiled in zip(ahead, compiled_ahead, strict=True):
-            close(compiled, plain, 1e-12)
+        assert trigger(compiled.estimate, compiled_reading, arm, setting) == size
+        ahead = rules.foresee(view, arm, 12.0, setting)
+        all_close(foresee(compiled.estimate, arm, 12.0, setting), ahead, 1e-12)
 
 
 @pytest.mark.parametrize("name", ["ugapec", "lingape"])
 def test_compiled_absorbing_is_the_same(name: str) -> None:
     method = method_of(name)
-    rules, setting = method.rules, method.setting
-    absorb = twin(rules.absorb)
-    for number, tally in enumerate(random_tallies(setting.arms, 50)):
-        view, _ = method.read(tally)
-        counts, sums, arm = tally.pulls.copy(), tally.reward_sums.copy(), number % setting.arms
-        counts[arm] += 1
-        sums[arm] += 0.25
-        copies = [view._replace(values=view.values.copy(), widths=view.widths.copy()) for _ in range(2)]
-        plain, compiled = (
-            rules.absorb(copies[0], arm, counts, sums, setting),
-            absorb(copies[1], arm, counts, sums, setting),
-        )
-        for one, other in zip(plain, compiled, strict=True):
-            close(other, one, 1e-12)
+    absorb = twin(method.rules.absorb)
+    for number, tally in enumerate(random_tallies(method.setting.arms, 50)):
+        arm, (first, second) = number % method.setting.arms, (method.begin(tally) for _ in range(2))
+        plain = method.rules.absorb(first, arm, 0.25, method.setting)
+        all_close(absorb(second, arm, 0.25, method.setting), plain, 1e-12)
 
 
 # Schedules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -68,6 +68,10 @@ class Tally:
             array("d", sums),
             array("d", squares[0] if squares else ()),
         )
+
+    def resized(self, arms: int) -> Tally:
+        """The same for another number of arms, at least as many as it names."""
+        return self if arms == self.size else replace(self, size=arms)
 
     @property
     def rows(self) -> dict[int, list[float]]:

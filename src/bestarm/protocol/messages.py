@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
-from bestarm.protocol.entries import Upload
+from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.terms import Terms
 from bestarm.reward import MOST_REWARD, ROUNDING, Limits, stretched
 from bestarm.reward import show as _show
@@ -245,11 +245,24 @@ def check_sender(upload: Upload, problem: About) -> None:
         raise ProtocolError(f"upload: sequence is {_show(sequence)}; it must be a whole number of at least 1.")
 
 
+def check_site(join: Join) -> None:
+    """Refuse a site without a name, or one that does no trials at all."""
+    plate = join.plate
+    if not isinstance(join.agent, str) or not join.agent:
+        raise ProtocolError(f"join: agent is {_show(join.agent)}; it must be a name.")
+    if plate is not None and (isinstance(plate, bool) or not isinstance(plate, int) or plate < 1):
+        raise ProtocolError(f"join: plate is {_show(plate)}; it must be a whole number of at least 1.")
+
+
 def check_tally(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
-    """Refuse numbers that no agent of this study can have seen, whether they came by JSON or from Python."""
-    if tally.size != len(arms):
+    """Refuse numbers that no agent of this study can have seen, whether they came by JSON or from Python.
+
+    `arms` are all that the study ever had. A batch that was begun before an arm came is about fewer.
+    """
+    if not len(terms.arms) <= tally.size <= len(arms):
         raise ProtocolError(f"tally: it is about {tally.size} arms, and the study has {len(arms)}.")
-    if not tally.counts or min(tally.counts) < 1:
+    _check_columns(tally)
+    if not any(tally.counts) or min(tally.counts) < 0:
         raise ProtocolError("tally: pulls must not be negative, and at least one arm must have been pulled.")
     if max(tally.counts) >= MOST_PULLS:
         raise ProtocolError("tally: an arm has more pulls than JSON keeps exactly, 2**53.")
@@ -259,7 +272,7 @@ def check_tally(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
     limits = terms.reward_range or (-MOST_REWARD, MOST_REWARD)
     low, high = stretched(limits)
     for arm, pulls, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
-        if not low * pulls <= total <= high * pulls:
+        if pulls == 0 or not low * pulls <= total <= high * pulls:
             raise ProtocolError(
                 f"tally: arm {arms[arm]!r} has pulls {pulls} and reward sum {total}; that can't come "
                 f"from rewards between {limits[0]} and {limits[1]}."
@@ -268,11 +281,28 @@ def check_tally(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
         _check_squares(tally, terms, arms)
 
 
+def _check_columns(tally: Tally) -> None:
+    """A tally that was put together by hand may have any columns."""
+    places = list(tally.arms)
+    if places != sorted(set(places)) or (places and not 0 <= places[0] <= places[-1] < tally.size):
+        raise ProtocolError(
+            f"tally: its arms must be numbers from 0 to {tally.size - 1}, each once, in ascending order."
+        )
+    lengths = {len(tally.counts), len(tally.sums), len(tally.squares) or len(places)}
+    if lengths != {len(places)}:
+        raise ProtocolError("tally: it must have one number of pulls and one reward sum for each of its arms.")
+
+
 def _check_squares(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
-    """Squares of n numbers with a given sum are at least the sum's square over n, up to rounding."""
+    """Squares of n numbers with a given sum are at least the sum's square over n, up to rounding.
+
+    A sum of n numbers r is off by at most n · 2⁻⁵³ · Σ|r|, and Σ|r| ≤ n|centre| + √(n · squares).
+    """
     for arm, pulls, total, squares in zip(tally.arms, tally.counts, tally.sums, tally.squares, strict=True):
-        least = (total - pulls * terms.centre) ** 2 / pulls
-        if not squares >= least * (1 - ROUNDING):
+        size = pulls * abs(terms.centre) + math.sqrt(pulls * max(squares, 0.0))
+        beside = abs(total - pulls * terms.centre) - (pulls + 2) * 2.0**-53 * size
+        least = max(beside, 0.0) ** 2 / pulls
+        if not math.inf > squares >= least * (1 - ROUNDING):
             raise ProtocolError(
                 f"tally: arm {arms[arm]!r} has pulls {pulls}, reward sum {total} and squares {squares}; "
                 f"with that sum the squares around {terms.centre} are at least {least}."

@@ -27,6 +27,7 @@ from bestarm.protocol.messages import (
     ProtocolError,
     Stop,
     check_sender,
+    check_site,
     check_tally,
 )
 from bestarm.protocol.terms import Terms
@@ -80,10 +81,11 @@ class Server:
         self.sites: dict[str, Join] = {}  # every agent, by its last join
         self.sequences: dict[str, int] = {}  # of each agent's last upload
         self.stopped_at: int | None = None  # how many uploads there were when it was settled
+        self._settled: int | None = None  # the place of the entry with which it was
         self.closed: Reason | None = None
         self._numbers: dict[str, int] = {}  # of the agents, in the order in which they came
-        self._places: dict[str, int] = {}  # of an entry's id among the entries
-        self._last: dict[str, int] = {}  # of each agent's last entry, the same
+        self.places: dict[str, int] = {}  # of an entry's id among the entries
+        self.last: dict[str, int] = {}  # of each agent's last entry, the same
         self._begin()
         self.reading = method.read(self.state)
         self.verdict = method.judge(self.state, self.reading)
@@ -121,7 +123,9 @@ class Server:
     def download(self) -> Download | Stop:
         """What an agent without a plan is told that makes its own."""
         fingerprint = self.terms.fingerprint
-        return Stop(fingerprint, self.verdict) if self.stopped else Download(fingerprint, self.total)
+        if self.stopped:
+            return Stop(fingerprint, self.verdict)
+        return Download(fingerprint, self.total, arms=self._named(len(self.entries)))
 
     # What it is told
 
@@ -130,11 +134,11 @@ class Server:
 
         After the stop an upload is still recorded, and the verdict stays what it was.
         """
-        place = self._places.get(entry.id)
+        place = self.places.get(entry.id)
         if place is None:
             self.append(entry)
             place = len(self.entries) - 1
-        elif self.entries[place].entry != entry:
+        elif not _same(self.entries[place].entry, entry):
             raise _conflict(entry)
         return self.answer(place)
 
@@ -163,8 +167,8 @@ class Server:
         if agent is not None:
             self.sites.setdefault(agent, Join(agent))
             self._numbers.setdefault(agent, len(self._numbers))
-            self._last[agent] = len(self.entries)
-        self._places[entry.id] = len(self.entries)
+            self.last[agent] = len(self.entries)
+        self.places[entry.id] = len(self.entries)
         self.entries.append(Logged(entry, len(self.log), plan))
         if isinstance(entry, Join | Close | Reopen):
             return
@@ -172,32 +176,37 @@ class Server:
             self.reading = self.method.read(self.state)
             self.verdict = self.method.judge(self.state, self.reading)
             if self.verdict.stopped:
-                self.stopped_at = len(self.log)
+                self.stopped_at, self._settled = len(self.log), len(self.entries) - 1
 
     def knows(self, entry: Entry) -> bool:
         """Whether the log has an entry with this id."""
-        return entry.id in self._places
+        return entry.id in self.places
 
     def answer(self, place: int) -> Download | Stop:
         """What the entry at this place was answered; a plan is made once, and kept with its entry."""
         logged, recent = self.entries[place], place == len(self.entries) - 1
         uploads = logged.uploads
-        if self.stopped_at is not None and (uploads >= self.stopped_at or recent):
+        if self._settled is not None and place >= self._settled:
             return Stop(self.terms.fingerprint, self.verdict)
         if logged.plan is None and isinstance(logged.entry, Join | Upload):
             state = self.state if recent else self._state_after(uploads)
             logged.plan = self._plan(logged.entry.agent, state, self.reading if recent else None)
         total = None
         if self.original.recipe.sends_total:
-            total = self.total if recent else self._total_after(uploads)
-        arms = () if self.arms == self.original.problem.arms else self.arms
-        return Download(self.terms.fingerprint, total, logged.plan, arms)
+            total = self.total if recent else self._total_after(place)
+        return Download(self.terms.fingerprint, total, logged.plan, self._named(place))
+
+    def _named(self, place: int) -> tuple[str, ...]:
+        """The arms that there were when the entry at this place came, if they were not the problem's own."""
+        later = sum(isinstance(logged.entry, ArmAdded) for logged in self.entries[place + 1 :])
+        arms = self.arms[: len(self.arms) - later]
+        return () if arms == self.original.problem.arms else arms
 
     def last_answer(self, agent: str) -> Download | Stop:
         """What an agent that comes back is told: the answer to the last entry that it sent."""
         if self.stopped:
             return Stop(self.terms.fingerprint, self.verdict)
-        return self.answer(self._last[agent])
+        return self.answer(self.last[agent])
 
     # The checks
 
@@ -212,7 +221,7 @@ class Server:
                     raise ProtocolError(
                         f"correction: agent {entry.agent!r} has no upload {entry.sequence} to correct."
                     )
-                check_tally(entry.tally, self.terms, self.arms)
+                self._check_correction(entry)
             case ArmAdded():
                 self._check_arm_added(entry)
             case ArmWithdrawn():
@@ -221,6 +230,7 @@ class Server:
                 if len(self.method.problem.arms) <= 2:
                     raise ProtocolError("arm: a study needs at least two arms; close it instead.")
             case Join():
+                check_site(entry)
                 unknown = set(entry.cannot) - set(self.arms)
                 if unknown:
                     raise ProtocolError(f"join: {min(unknown)!r} is not an arm of the study.")
@@ -239,6 +249,13 @@ class Server:
         tally = upload.tally
         sums = (self._sums[arm] + total for arm, total in zip(tally.arms, tally.sums, strict=True))
         if not self._samples + tally.samples < MOST_PULLS or not all(map(math.isfinite, sums)):
+            raise ProtocolError("tally: with it the total would be too large for a number to hold.")
+
+    def _check_correction(self, entry: Correction) -> None:
+        check_tally(entry.tally, self.terms, self.arms)
+        key = (entry.agent, entry.sequence)
+        known = next(upload.tally for upload in self.log if (upload.agent, upload.sequence) == key)
+        if self.samples - self.corrected.get(key, known).samples + entry.tally.samples >= MOST_PULLS:
             raise ProtocolError("tally: with it the total would be too large for a number to hold.")
 
     def _check_arm_added(self, entry: ArmAdded) -> None:
@@ -306,17 +323,16 @@ class Server:
         if corrected is not None:
             self.corrected = corrected
         if withdrawn is not None:
+            self.method = self._built(self.method.problem.without(withdrawn), len(withdrawn))
             self.withdrawn = withdrawn
-            problem = self.method.problem.without(withdrawn)
-            self.method = self._built(problem)
         if added is not None:
-            self.method = self._built(self.method.problem.with_arm(*added))
+            self.method = self._built(self.method.problem.with_arm(*added), len(self.withdrawn))
             self.arms = (*self.arms, added[0])
         self._refold()
 
-    def _built(self, problem: Problem) -> Method:
+    def _built(self, problem: Problem, withdrawn: int) -> Method:
         method = self.original
-        counted = len(problem.arms) + len(self.withdrawn)
+        counted = len(problem.arms) + withdrawn
         return compose(method.recipe, problem, method.agents, method.parameters, counted)
 
     def _refold(self) -> None:
@@ -332,10 +348,16 @@ class Server:
             state = self._folded(state, upload)
         return state
 
-    def _total_after(self, uploads: int) -> Tally:
-        total = self.start
-        for earlier in self.log[:uploads]:
-            total = total + earlier.tally
+    def _total_after(self, place: int) -> Tally:
+        """The total as it was when the entry at this place came."""
+        arms = self._named(place) or self.original.problem.arms
+        before = [logged.entry for logged in self.entries[: place + 1]]
+        corrected = {(entry.agent, entry.sequence): entry for entry in before if isinstance(entry, Correction)}
+        total = self.start.resized(len(arms))
+        for entry in before:
+            if isinstance(entry, Upload):
+                right = corrected.get((entry.agent, entry.sequence), entry)
+                total = total + right.tally.resized(len(arms))
         return total
 
     def _plan(self, agent: str, state: Any, reading: Reading | None) -> Plan:
@@ -348,6 +370,13 @@ class Server:
             return plan
         places = {local: arm for arm, local in self._active.items()}
         return Plan(tuple(places[arm] for arm in plan.arms), plan.counts)
+
+
+def _same(known: Entry, sent: Entry) -> bool:
+    """Whether an entry was sent again; how many arms there were that it does not name does not matter."""
+    if isinstance(known, Upload | Correction) and isinstance(sent, type(known)):
+        return known == replace(sent, tally=sent.tally.resized(known.tally.size))
+    return known == sent
 
 
 def _conflict(entry: Entry) -> Conflict:

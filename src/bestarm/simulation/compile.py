@@ -19,8 +19,6 @@ import numba
 from bestarm.simulation.rebind import Function, rebind
 from bestarm.simulation.sources import COMPILED, code_version
 
-TAKES_RULES = "_make"  # the rule that other rules are handed to
-
 
 @cache
 def use_cache() -> Path:
@@ -32,9 +30,14 @@ def use_cache() -> Path:
 
 
 @cache
-def twin(function: Function, keep: bool = True) -> Function:
-    """The compiled twin of a function, kept on disk if it may be."""
-    return _compile(function, function.__qualname__, {}, keep)
+def twin(function: Function, kept: bool = True) -> Function:
+    """The compiled twin of a function of this package, or of one that brings a rule.
+
+    `kept` says whether it may go to the cache on disk; what a rule from elsewhere calls may not, since it can
+    be called with types that another process does not know.
+    """
+    kept = kept and _package(function) == "bestarm"
+    return _compile(function, function.__qualname__, {}, kept, kept)
 
 
 def bind(function: Function, rules: dict[str, Function]) -> Function:
@@ -49,34 +52,33 @@ def bind(function: Function, rules: dict[str, Function]) -> Function:
 @cache
 def _bind(function: Function, rules: tuple[tuple[str, Function], ...]) -> Function:
     label = "_".join([function.__qualname__, *(rule.__name__ for _, rule in rules)])
-    # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process,
-    # and so is what takes rules as arguments, since no other process could use it.
-    own = all(_home(rule) == "bestarm" for _, rule in rules)
-    twins = {name: twin(rule, own or name != TAKES_RULES) for name, rule in rules}
-    return _compile(function, label, twins, own)
+    own = all(_package(rule) == "bestarm" for _, rule in rules)
+    return _compile(function, label, {name: twin(rule, own) for name, rule in rules}, own, True)
 
 
-def _compile(function: Function, name: str, replacements: dict[str, Function], keep: bool) -> Function:
+def _compile(
+    function: Function, name: str, replacements: dict[str, Function], kept: bool, called: bool
+) -> Function:
+    """`kept` and `called` say whether the function, and what it calls, may be kept on disk."""
     use_cache()
     twins = dict(replacements)
-    homes = {"bestarm", _home(function)}
     for used in _globals_of(function.__code__) - replacements.keys():
         value = function.__globals__.get(used)
-        if isinstance(value, types.FunctionType) and _home(value) in homes:
-            twins[used] = twin(value)
+        if isinstance(value, types.FunctionType) and _package(value) in ("bestarm", _package(function)):
+            twins[used] = twin(value, called)
     given = [cell.cell_contents for cell in function.__closure__ or ()]
-    enclosed = [twin(value) if isinstance(value, types.FunctionType) else value for value in given]
+    enclosed = [twin(value, called) if isinstance(value, types.FunctionType) else value for value in given]
     clone = rebind(function, twins, name, enclosed)
+    # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process.
     # A function that is handed from one compiled function to the next leaves an address in the code, which
     # can't be cached, unless the receiver is inlined and the address vanishes. With the call, the counting of
     # references to its arguments vanishes too, a third of the time of an upload.
-    own = keep and _home(function) == "bestarm"
-    compiled: Function = numba.njit(cache=own, nogil=True, forceinline=True)(clone)
+    compiled: Function = numba.njit(cache=kept, nogil=True, forceinline=True)(clone)
     return compiled
 
 
-def _home(function: Function) -> str:
-    """The package that a function is from."""
+def _package(function: Function) -> str:
+    """The package that a function comes from: a rule from elsewhere brings its own functions with it."""
     return function.__module__.partition(".")[0]
 
 

@@ -24,6 +24,7 @@ ASIDE = (
     "plot",
     "service",
     "sweeps",
+    "testing",
     "theory",
 )
 
