@@ -101,9 +101,7 @@ def python_page() -> str:
         text = docstring(recipe.defaults)
         same = next((other for other, known in seen.items() if known == text), None)
         seen[name] = text
-        parts.append(
-            f"### {name}\n\n*{recipe.kind.name.lower().replace('_', ' ')}*\n\n" + (f"As {same}.\n" if same else text)
-        )
+        parts.append(f"### {name}\n\n*{recipe.kind.value}*\n\n" + (f"As {same}.\n" if same else text))
     return "\n".join(parts)
 
 

@@ -8,7 +8,6 @@ import math
 import re
 
 import numpy as np
-import pytest
 
 import bestarm
 from bestarm.theory import bounds
