@@ -30,7 +30,6 @@ def forgotten() -> Iterator[None]:
         patch.dict(SELECTIONS._records),
         patch.dict(TRIGGERS._records),
         patch.dict(METHODS._records),
-        patch.dict(sys.modules),
         patch.object(sys, "path", sys.path.copy()),
     ):
         yield
@@ -42,4 +41,7 @@ def brought(folder: Path) -> Iterator[None]:
     with forgotten():
         sys.path.append(str(plugin(folder).parent))
         import_module(NAME)
-        yield
+        try:
+            yield
+        finally:
+            del sys.modules[NAME]
