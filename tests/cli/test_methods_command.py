@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from command import Call
@@ -10,7 +12,12 @@ from command import Call
 from bestarm.methods import METHODS, SELECTIONS, TESTS, TRIGGERS
 from bestarm.methods.registry import known_parameters
 
-KNOWN = {"methods": METHODS, "tests": TESTS, "selections": SELECTIONS, "triggers": TRIGGERS}
+KNOWN: dict[str, Mapping[str, Any]] = {
+    "methods": METHODS,
+    "tests": TESTS,
+    "selections": SELECTIONS,
+    "triggers": TRIGGERS,
+}
 
 
 def test_it_lists_every_record_with_its_parameters(call: Call) -> None:
