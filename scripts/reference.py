@@ -97,13 +97,11 @@ def python_page() -> str:
         "`bestarm.METHODS` has them; the parameters are set with `--set` or as keywords.\n",
     ]
     seen: dict[str, str] = {}
-    for name, (kind, defaults) in METHODS.items():
-        text = docstring(defaults)
+    for name, recipe in METHODS.items():
+        text = docstring(recipe.defaults)
         same = next((other for other, known in seen.items() if known == text), None)
         seen[name] = text
-        parts.append(
-            f"### {name}\n\n*{kind.name.lower().replace('_', ' ')}*\n\n" + (f"As {same}.\n" if same else text)
-        )
+        parts.append(f"### {name}\n\n*{recipe.kind.value}*\n\n" + (f"As {same}.\n" if same else text))
     return "\n".join(parts)
 
 

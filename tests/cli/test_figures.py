@@ -15,7 +15,7 @@ from PIL import Image
 import bestarm as package
 from bestarm.errors import UserError
 from bestarm.methods import METHODS, method
-from bestarm.plot import METHOD_COLOURS, METHOD_MARKERS, plot_compare, plot_trace, save, style
+from bestarm.plot import SPARE, look, looks, plot_compare, plot_trace, save, style
 from bestarm.simulation.api import prepare
 
 PROBLEM = package.Problem.quick([0.9, 0.6, 0.5], sigma=0.3)
@@ -37,9 +37,16 @@ def texts(figure: Any) -> str:
 
 
 def test_every_method_has_its_own_colour_and_mark() -> None:
-    for looks in (METHOD_COLOURS, METHOD_MARKERS):
-        assert set(looks) == set(METHODS)
-        assert len(set(looks.values())) == len(looks)
+    found = looks(METHODS).values()
+    for part in zip(*found, *SPARE, strict=True):
+        assert len(set(part)) == len(METHODS) + len(SPARE)
+
+
+def test_more_methods_than_spare_looks_begin_again() -> None:
+    names = [f"mine-{k}" for k in range(len(SPARE) + 1)]
+    found = looks(names)
+    assert found[names[0]] == found[names[-1]]
+    assert looks(reversed(names))[names[-1]] == SPARE[0]
 
 
 def test_simulate_writes_a_picture(folder: Path) -> None:
@@ -52,7 +59,7 @@ def test_simulate_writes_a_picture(folder: Path) -> None:
         colours = image.convert("RGB").getcolors(maxcolors=1 << 24)
     assert colours is not None
     assert len(colours) > 50
-    assert share_of(METHOD_COLOURS["famabpe"], picture) > 0.01
+    assert share_of(look("famabpe").colour, picture) > 0.01
     assert [path.name for path in folder.iterdir() if "out" in path.name] == ["out.png"]
 
 
@@ -97,7 +104,8 @@ def test_compare_has_a_mark_a_method_at_its_means(tmp_path: Path) -> None:
     results = [simulated(), simulated("sharp"), simulated(gamma=0.5), simulated("ugapec")]
     figure = plot_compare(results, ["famabpe", "sharp", "famabpe:gamma=0.5", "ugapec"])
     (axes,) = figure.axes
-    marks = [line for line in axes.get_lines() if line.get_marker() in METHOD_MARKERS.values()]
+    known = {mark for _, mark in looks(METHODS).values()}
+    marks = [line for line in axes.get_lines() if line.get_marker() in known]
     places = [(float(mark.get_xdata()[0]), float(mark.get_ydata()[0])) for mark in marks]
     assert places == [(result.samples.mean(), result.communications.mean()) for result in results]
     assert [mark.get_markerfacecolor() for mark in marks][2] == "white"
@@ -107,7 +115,7 @@ def test_compare_has_a_mark_a_method_at_its_means(tmp_path: Path) -> None:
     assert low < 0
     assert high > max(y for _, y in places)
     save(figure, tmp_path / "compare.png")
-    assert share_of(METHOD_COLOURS["sharp"], tmp_path / "compare.png") > 0.0005
+    assert share_of(look("sharp").colour, tmp_path / "compare.png") > 0.0005
 
 
 def test_trace_comes_down_to_epsilon(tmp_path: Path) -> None:
@@ -121,7 +129,7 @@ def test_trace_comes_down_to_epsilon(tmp_path: Path) -> None:
     assert below.get_lines()[0].get_ydata()[-1] >= 1.0
     assert "breaking index" in texts(figure)
     save(figure, tmp_path / "trace.png")
-    assert share_of(METHOD_COLOURS["sharp"], tmp_path / "trace.png") > 0.001
+    assert share_of(look("sharp").colour, tmp_path / "trace.png") > 0.001
 
 
 def test_the_style_ends_with_its_block() -> None:

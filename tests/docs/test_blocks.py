@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import typer.main
 from documents import ROOT, SHELL, Block, Reader, blocks, documents
+from outside import forgotten
 
 from bestarm.cli.main import app
 
@@ -23,7 +24,7 @@ PAGES = sorted({block.page for block in PYTHON + IN_SHELL})
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     reader = Reader(tmp_path)
-    with reader.left_behind:
+    with forgotten(), reader.left_behind:
         for block in blocks(page):
             reader.follow(block)
 

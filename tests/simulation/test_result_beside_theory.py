@@ -8,10 +8,8 @@ import math
 import re
 
 import numpy as np
-import pytest
 
 import bestarm
-from bestarm.intervals import intervals
 from bestarm.theory import bounds
 
 PROBLEM = bestarm.Problem.quick([0.9, 0.6, 0.5], sigma=0.3)
@@ -79,16 +77,3 @@ def test_a_notebook_gets_a_table_and_a_figure() -> None:
     assert "<b>" not in page
     for field in ("samples", "communications", "switches"):
         assert f"<th>{field}</th><td>{result.summary(field).mean:,.1f} ± " in page
-
-
-@pytest.mark.parametrize(("delta", "fewest"), [(0.05, 0), (0.5, 1)])
-def test_the_truth_stays_within_the_intervals(delta: float, fewest: int) -> None:
-    """At every one of 300 pulls of three arms at once, in all but a share delta of the runs; and not by far."""
-    runs, arms, pulls = 400, 3, 300
-    problem = bestarm.Problem(["A", "B", "C"], sigma=0.5, delta=delta)
-    noise = np.random.default_rng(0).normal(0.0, problem.sigma, size=(runs, pulls, arms))
-    estimates = noise.cumsum(axis=1) / np.arange(1, pulls + 1)[:, None]
-    tallies = [bestarm.Tally.of([n] * arms, [0.0] * arms) for n in range(1, pulls + 1)]
-    radii = np.array([high for _, _, high in (intervals(problem, tally) for tally in tallies)])
-    missed = (np.abs(estimates) > radii).any(axis=(1, 2)).sum()
-    assert fewest <= missed <= delta * runs

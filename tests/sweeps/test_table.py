@@ -110,8 +110,8 @@ def test_no_parameter_hides_a_column() -> None:
     problem = Problem(["A", "B"], features=np.eye(2), means=[0.9, 0.1], sigma=0.3)
     (cell,) = bestarm.sweep(problem, "ugapec", runs=1, engine="rounds", jobs=1).cells
     columns = {*cell.describe(), *ROW_COLUMNS, *RUN_COLUMNS}
-    for _, defaults in METHODS.values():
-        assert not columns & defaults(problem, 2).keys()
+    for recipe in METHODS.values():
+        assert not columns & recipe.defaults(problem, 2).keys()
 
 
 @pytest.mark.parametrize(

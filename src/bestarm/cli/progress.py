@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bar
 
 from bestarm.cli.output import errors, say
+from bestarm.methods.registry import outside
 
 PATIENCE = 2.0  # seconds without a word
 
@@ -65,7 +66,10 @@ def saying_after_a_while(sentence: str) -> Iterator[None]:
 
 @contextmanager
 def saying_when_compiling(engine: str | None) -> Iterator[None]:
-    """Say so if the work within spends more than two seconds on compiling: it does that once."""
+    """Say so if the work within spends more than two seconds on compiling: it does that once.
+
+    With rules from outside of the package it does so each time.
+    """
     if engine == "rounds":
         yield
         return
@@ -81,7 +85,11 @@ def saying_when_compiling(engine: str | None) -> Iterator[None]:
             events = list(recorder.buffer)
             under_way = sum(1 if event.is_start else -1 for _, event in events) > 0
             if under_way and time.time() - events[0][0] > PATIENCE:
-                say("compiling the simulation, once; it is cached afterwards …")
+                say(
+                    "compiling the simulation, as each time with rules from outside …"
+                    if outside()
+                    else "compiling the simulation, once; it is cached afterwards …"
+                )
                 return
 
     with event.install_recorder("numba:compile") as recorder:

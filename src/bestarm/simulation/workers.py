@@ -34,7 +34,8 @@ def spread_over_workers(
         from joblib import Parallel, delayed, parallel_config
     except ImportError:
         raise UserError('several jobs need joblib: pip install "bestarm[simulate]".') from None
-    tasks = [delayed(partial(_registered, pack(outside()), work))(*piece) for piece in pieces]
+    registered = partial(_registered, pack(outside()), work)
+    tasks = [delayed(registered)(*piece) for piece in pieces]
     answers = "generator" if ordered else "generator_unordered"
     if cluster is None:
         with parallel_config(backend="loky", initializer=_leave_interrupts_to_the_parent):
@@ -46,7 +47,7 @@ def spread_over_workers(
 
 def pack(value: Any) -> bytes:
     """A value for workers, with functions that they can't import."""
-    from joblib.externals import cloudpickle
+    import cloudpickle
 
     packed: bytes = cloudpickle.dumps(value)
     return packed

@@ -1,4 +1,4 @@
-"""The pure parts of the service: intervals, promises, thinning, what remains."""
+"""The pure parts of the service: promises, thinning, what remains."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import pytest
 from uploads import small_problem
 
 import bestarm
-from bestarm.core.tally import Tally
 from bestarm.problem import Problem
 from bestarm.service.storage.studies import build
-from bestarm.service.view.interval import estimates, radii_of
 from bestarm.service.view.promise import promise
 from bestarm.service.view.status import thinned
 
@@ -24,56 +22,6 @@ LINEAR = Problem(
     sigma=0.3,
     name="linear",
 )
-
-
-@pytest.mark.parametrize("name", ["sharp", "famabpe", "ugapec"])
-def test_intervals_hold_all_the_time(name: str) -> None:
-    """Seeded paths of a bandit: the share of paths on which any interval ever misses is below delta."""
-    method = bestarm.method(name, PROBLEM, 4)
-    generator = np.random.default_rng(7)
-    assert PROBLEM.means is not None
-    paths, missed = 150, 0
-    for _ in range(paths):
-        tally, wrong = Tally.empty(3), False
-        for _ in range(25):
-            counts = generator.integers(1, 5, size=3)
-            sums = generator.normal(PROBLEM.means * counts, PROBLEM.sigma * np.sqrt(counts))
-            tally = tally + Tally(counts, sums)
-            radii = radii_of(method, tally)
-            wrong |= bool((np.abs(tally.reward_sums / tally.pulls - PROBLEM.means) > radii).any())
-        missed += wrong
-    assert missed / paths <= PROBLEM.delta
-
-
-@pytest.mark.parametrize("name", ["sharp", "falinpe", "lingape"])
-def test_a_linear_interval_is_the_gap_to_an_arm_without_features(name: str) -> None:
-    method = bestarm.method(name, LINEAR, 2)
-    tally = Tally(np.arange(3, 9), np.linspace(-1, 2, 6))
-    view, reading = method.read(tally)
-    radii = radii_of(method, tally)
-    radius = reading.breaking_index + view.values[reading.leader] - view.values[reading.challenger]
-    # The triangle inequality of the method's own norm: a gap is known at least as well as its two arms.
-    assert radius <= radii[reading.leader] + radii[reading.challenger] + 1e-9
-    assert radius >= abs(radii[reading.leader] - radii[reading.challenger]) - 1e-9
-    assert (radii > 0).all()
-
-
-def test_famabpe_intervals_add_up_to_its_gap() -> None:
-    method = bestarm.method("famabpe", PROBLEM, 4)
-    tally = Tally.of([5, 9, 2], [4.0, 7.5, 1.0])
-    view, reading = method.read(tally)
-    radii = radii_of(method, tally)
-    radius = reading.breaking_index + view.values[reading.leader] - view.values[reading.challenger]
-    assert radius == pytest.approx(radii[reading.leader] + radii[reading.challenger], rel=1e-12)
-
-
-def test_estimates_before_every_arm_was_pulled() -> None:
-    method = bestarm.method("sharp", PROBLEM, 4)
-    assert estimates(method, Tally.of([2, 0, 1], [1.0, 0.0, 0.25])) == [
-        (0.5, None, None),
-        None,
-        (0.25, None, None),
-    ]
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 499, 500, 501, 10_000])

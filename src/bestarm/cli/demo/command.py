@@ -35,7 +35,7 @@ from bestarm.simulation.schedule import Schedule
 from bestarm.theory import bounds
 
 SECONDS = 20.0  # that the show within this process takes
-USUAL = 500  # experiments that the labs do in a demo of the usual pace
+USUAL = 1000  # experiments that all labs together do at their usual pace
 FAST = 10.0
 PAPER = "famabpe"  # the paper's method, which the others are compared with
 
