@@ -61,10 +61,10 @@ def connect(
 
     `study` may be left out if the server knows just one for this token. `plate` is how many trials the site
     does at once: its plans become whole plates. `cannot` are the arms that it can't do: its plans have none of
-    them. Both are remembered and need not be given again; what is new holds from the next plan on. `wait` is how
-    long to try the first time, in seconds, None for as long as it takes. With `resume`, trials that an earlier
-    process left open are handed out first, under their old numbers. `waiting` is called with what is waited for
-    and the seconds until the next try; the same goes to the log `bestarm.client`.
+    them. Both are remembered and need not be given again; what is new holds from the next plan on. `wait` is
+    how long to try the first time, in seconds, None for as long as it takes. With `resume`, trials that an
+    earlier process left open are handed out first, under their old numbers. `waiting` is called with what is
+    waited for and the seconds until the next try; the same goes to the log `bestarm.client`.
 
     >>> connect("laboratory", token="…")
     Traceback (most recent call last):
