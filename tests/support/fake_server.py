@@ -15,6 +15,7 @@ from bestarm.client.journal import Journal
 from bestarm.client.patience import Patience
 from bestarm.client.remote import Lab
 from bestarm.protocol.entries import Join
+from bestarm.protocol.messages import Conflict, Gap
 from bestarm.protocol.version import HEADER, VERSION
 
 OPENED: list[Any] = []  # what is closed after the test
@@ -49,8 +50,10 @@ class FakeServer(httpx.BaseTransport):
         self.seen.append((request.url.path, body))
         try:
             status, answer = self._answer(request, body)
-        except ProtocolError as error:
+        except (Conflict, Gap) as error:
             status, answer = 409, {"error": str(error), "code": "refused"}
+        except ProtocolError as error:
+            status, answer = 422, {"error": str(error), "code": "refused"}
         if self.answers_get_lost:
             raise httpx.ReadError("connection reset", request=request)
         return httpx.Response(status, json=answer)
