@@ -131,7 +131,8 @@ class Ledger:
         """Append an upload to the log, or find it there; refused, with nothing changed, if neither fits."""
         try:
             if self.has(upload):
-                return Taken(self.server.log.index(upload) + 1, self.server.receive(upload))
+                reply = self.server.receive(upload)
+                return Taken(self.server.log.index(upload) + 1, reply)
             return self.append(upload, received_at)
         except Conflict as error:
             raise Refused(str(error), "conflict", 409) from None
