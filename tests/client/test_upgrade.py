@@ -29,7 +29,7 @@ TOKENS = json.loads((GOLDEN / "tokens.json").read_text())
 PROBLEMS = [
     Problem(["A", "B"], sigma=0.3),
     Problem(["A", "Ü"], reward_range=(-1.0, 3.0), delta=0.001, epsilon=0.25, name="ranged", means=[0.0, 1.0]),
-    Problem(["A", "B"], sigma=1, features=[[1, 0], [0.6, 1 / 3]], theta=[0.5, 0.25]),
+    Problem(["A", "B"], sigma=1, features=[[1.0, 0.0], [0.6, 1 / 3]], theta=[0.5, 0.25]),
 ]
 
 

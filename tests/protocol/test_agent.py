@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
@@ -60,10 +61,15 @@ def test_every_state_is_reached_and_can_be_left() -> None:
     assert set(TRANSITIONS.values()) == set(State) - {State.WAITING}
 
 
+def chance(seed: int, number: int) -> float:
+    """A number from 0 to 1 for each trial."""
+    return random.Random(f"{seed}/{number}").random()
+
+
 def test_trials_of_a_plan_come_as_chance_has_it_and_all_of_them_come() -> None:
     orders = set()
     for seed in range(20):
-        agent = Agent(TERMS, "lab", lambda number, seed=seed: random.Random(f"{seed}/{number}").random())
+        agent = Agent(TERMS, "lab", partial(chance, seed))
         agent.start(Plan((0, 1, 2), (1, 2, 3)))
         order = [trial.arm for trial in agent.ask(9)]
         assert sorted(order) == ["A", "B", "B", "C", "C", "C"]

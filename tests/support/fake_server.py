@@ -98,8 +98,8 @@ class FakeServer(httpx.BaseTransport):
         assert request.url.path == f"/v1/studies/{self.study}/uploads"
         upload = Upload.from_json(json.loads(body), self.problem)
         assert upload.agent == agent
-        reply = self.server.receive(upload).to_json(names)
-        return 200, {"position": len(self.server.log), "reply": reply}
+        reply = self.server.receive(upload)
+        return 200, {"position": len(self.server.log), "reply": reply.to_json(names)}
 
     def end(self) -> None:
         """Nothing is open here."""
