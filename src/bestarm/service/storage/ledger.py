@@ -14,7 +14,7 @@ from bestarm.core.tally import Tally
 from bestarm.errors import Refused
 from bestarm.methods import Method, Verdict
 from bestarm.problem import Problem
-from bestarm.protocol.entries import Join, Upload
+from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import MOST_PULLS, Conflict, Download, Gap, Stop
 from bestarm.protocol.server import Server
 
@@ -117,22 +117,21 @@ class Ledger:
         """The position of the upload that settled the study."""
         return self.server.stopped_at
 
-    def join(self, entry: Join) -> Download | Stop:
-        """What an agent that joins, or comes back, is told."""
-        if not self.server.knows(entry):
-            return self.server.receive(entry)
-        return self.server.last_answer(entry.agent)
+    @property
+    def reply(self) -> Download | Stop:
+        """What an agent that joins now is told."""
+        return self.server.download()
 
     def has(self, upload: Upload) -> bool:
         """Whether the log has an upload of this agent with this sequence."""
-        return self.server.knows(upload)
+        return (upload.agent, upload.sequence) in self.server.positions
 
     def take(self, upload: Upload, received_at: str) -> Taken:
         """Append an upload to the log, or find it there; refused, with nothing changed, if neither fits."""
+        position = self.server.positions.get((upload.agent, upload.sequence))
         try:
-            if self.has(upload):
-                reply = self.server.receive(upload)
-                return Taken(self.server.log.index(upload) + 1, reply)
+            if position is not None:
+                return Taken(position, self.server.receive(upload))
             return self.append(upload, received_at)
         except Conflict as error:
             raise Refused(str(error), "conflict", 409) from None

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceE
 
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import Method
-from bestarm.protocol.entries import Join, Upload
+from bestarm.protocol.entries import Upload
 from bestarm.service.storage import clock, studies
 from bestarm.service.storage.counters import Counters
 from bestarm.service.storage.database import Pen, open_engine
@@ -147,14 +147,14 @@ class Storage:
 
         return self._submit(act, study, writes=True)
 
-    def join(self, study: Study, entry: Join) -> Pending[tuple[int, Any]]:
-        """An agent's last sequence and the answer to the last that it sent; again is harmless."""
+    def join(self, study: Study, agent: str, journal: str | None = None) -> Pending[tuple[int, Any]]:
+        """An agent's last sequence and the reply that its next plan follows from; again is harmless."""
         joined_at = clock.write(self.now())
 
         def act(work: Work) -> tuple[int, Any]:
             ledger = work.open_ledger(study)
-            work.see(study, entry.agent, entry.journal, joined_at)
-            return ledger.server.sequences.get(entry.agent, 0), ledger.join(entry)
+            work.see(study, agent, journal, joined_at)
+            return ledger.server.sequences.get(agent, 0), ledger.reply
 
         return self._submit(act, study, writes=True)
 

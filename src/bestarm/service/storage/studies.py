@@ -44,7 +44,7 @@ def check_method(
         if built.kind is not Kind.FEDERATED:
             raise UserError(f"{name} can be simulated, not served; take {either(federated())}.")
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            built.verdict(Tally.of([1] * problem.K, [0.0] * problem.K))
+            built.read(Tally(np.ones(problem.K, dtype=np.int64), np.zeros(problem.K)))
     except (ArithmeticError, np.linalg.LinAlgError):
         raise UserError(
             "problem: its numbers are too large or too small to compute with; scale them."
@@ -99,7 +99,7 @@ def replay(ledger: Ledger, rows: Iterable[Row[Any]]) -> None:
         try:
             if row.position != len(ledger.entries) + 1:
                 raise UserError(f"position {len(ledger.entries) + 1} is missing.")
-            tally = tally_from_json(json.loads(row.tally), problem.name, problem.arms)
+            tally = tally_from_json(json.loads(row.tally), problem)
             ledger.append(Upload(problem.fingerprint, row.agent, row.sequence, tally), row.received_at)
         except (ValueError, OutOfRange) as error:
             raise ServiceError(
