@@ -32,6 +32,7 @@ import httpx
 import psycopg
 
 from bestarm.problem import Problem
+from bestarm.protocol.version import HEADER, VERSION
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from postgres import postgres
@@ -49,6 +50,7 @@ class Client:
     def __init__(self, url: str, token: str) -> None:
         self.address = urlsplit(url)
         self.head = f"Host: {self.address.netloc}\r\nAuthorization: Bearer {token}\r\n"
+        self.head += f"{HEADER}: {VERSION}\r\n"
 
     async def open(self) -> None:
         host, port = self.address.hostname, self.address.port

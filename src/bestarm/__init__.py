@@ -5,27 +5,31 @@
 >>> result = bestarm.simulate(problem, "sharp", agents=10, runs=20, seed=0)
 >>> result.wrong
 0
+
+What is large is loaded when it is first used: a site needs no numpy, and a simulation no HTTP client.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bestarm.core.plan import Plan
-from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning, ServiceError, UserError
-from bestarm.estimate import Estimate, estimate
-from bestarm.methods import METHODS, Method, Verdict, method
-from bestarm.problem import Problem
-from bestarm.protocol.agent import Agent
-from bestarm.protocol.entries import Upload
-from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial
-from bestarm.protocol.server import Server
-from bestarm.simulation.api import simulate
-from bestarm.simulation.result import Result
-from bestarm.simulation.schedule import Offline, Schedule
-from bestarm.sweeps.api import Sweep, sweep
 
 if TYPE_CHECKING:
     from bestarm.client.remote import Lab, connect
+    from bestarm.core.plan import Plan
+    from bestarm.core.tally import Tally
+    from bestarm.estimation import Estimate, estimate
+    from bestarm.methods import METHODS, Method, method
+    from bestarm.problem import Problem
+    from bestarm.protocol.agent import Agent
+    from bestarm.protocol.entries import Upload
+    from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial
+    from bestarm.protocol.server import Server
+    from bestarm.simulation.api import simulate
+    from bestarm.simulation.result import Result
+    from bestarm.simulation.schedule import Offline, Schedule
+    from bestarm.sweeps.api import Sweep, sweep
+    from bestarm.verdict import Verdict
 
 __all__ = [
     "METHODS",
@@ -60,15 +64,48 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+# Where each of the others is. A module with the name of one of these would hide it once it was imported.
+_PLACES = {
+    "METHODS": "methods",
+    "Agent": "protocol.agent",
+    "Download": "protocol.messages",
+    "Estimate": "estimation",
+    "Lab": "client.remote",
+    "Method": "methods",
+    "Offline": "simulation.schedule",
+    "Plan": "core.plan",
+    "Problem": "problem",
+    "ProtocolError": "protocol.messages",
+    "Result": "simulation.result",
+    "Schedule": "simulation.schedule",
+    "Server": "protocol.server",
+    "Stop": "protocol.messages",
+    "Sweep": "sweeps.api",
+    "Tally": "core.tally",
+    "Trial": "protocol.messages",
+    "Upload": "protocol.entries",
+    "Verdict": "verdict",
+    "connect": "client.remote",
+    "estimate": "estimation",
+    "method": "methods",
+    "simulate": "simulation.api",
+    "sweep": "sweeps.api",
+}
+
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:
-    """`connect` and `Lab` are loaded when they are first used: simulations don't need an HTTP client."""
-    if name in ("Lab", "connect"):
-        from bestarm.client import remote
-
-        return getattr(remote, name)
-    raise AttributeError(f"module 'bestarm' has no attribute {name!r}")
+    if name not in _PLACES:
+        raise AttributeError(f"module 'bestarm' has no attribute {name!r}")
+    try:
+        value = getattr(import_module(f"bestarm.{_PLACES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "numpy":
+            raise
+        needed = f'bestarm.{name} needs numpy, which a site does not: pip install "bestarm[simulate]".'
+        raise ModuleNotFoundError(needed, name="numpy") from None
+    globals()[name] = value
+    return value

@@ -62,7 +62,7 @@ def test_files_that_are_no_journal_are_refused_and_stay_as_they_are(tmp_path: Pa
     database.close()
     Journal(newer).close()
     with sqlite3.connect(newer) as database:
-        database.execute("PRAGMA user_version = 3")
+        database.execute("PRAGMA user_version = 4")
     database.close()
     sentences = {text: "not a journal", other: "not a journal", newer: "another version of bestarm"}
     for path, sentence in sentences.items():

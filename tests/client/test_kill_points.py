@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import httpx
 import pytest
 from fake_server import FakeServer, open_lab
+from fatal import Fuse, Killed, Statements
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,46 +18,6 @@ from bestarm.client.journal import Journal
 
 TRIALS = 12
 PROBLEM = Problem(["A", "B", "C"], name="ligands", sigma=2.0**52, delta=0.05, epsilon=0.0)
-
-
-class Killed(BaseException):
-    """The process is gone: nothing catches this, and nothing works after it."""
-
-
-@dataclass
-class Fuse:
-    """Kills at the n-th point, and counts the points."""
-
-    left: int | None
-    points: int = 0
-
-    def point(self) -> None:
-        if self.left == 0:
-            raise Killed
-        self.points += 1
-        if self.left is not None:
-            self.left -= 1
-
-
-class Statements:
-    """A database connection that can die before and after each statement."""
-
-    def __init__(self, database: sqlite3.Connection, fuse: Fuse) -> None:
-        self.database, self.fuse = database, fuse
-
-    def execute(self, *statement: Any) -> sqlite3.Cursor:
-        self.fuse.point()
-        cursor = self.database.execute(*statement)
-        self.fuse.point()
-        return cursor
-
-    def close(self) -> None:
-        """What the system does with a dead process's files: an open transaction is rolled back."""
-        self.database.close()
-
-    @property
-    def in_transaction(self) -> bool:
-        return self.database.in_transaction
 
 
 @dataclass

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from bestarm import Problem, Trial, UserError
+from bestarm import Trial, UserError
 from bestarm.client import worksheet
-from bestarm.client.worksheet import Row
+from bestarm.client.worksheet import Filled
+from bestarm.protocol.terms import Terms
 
-PLAIN = Problem(["A", "B, the long one"], sigma=0.3, delta=0.05, epsilon=0.0)
-LINEAR = Problem(["A", "B"], features=[[0.1, 0.2], [0.3, 1 / 3]], sigma=0.3, delta=0.05, epsilon=0.0)
+PLAIN = Terms("ligands", ("A", "B, the long one"), "a fingerprint", sigma=0.3)
+LINEAR = Terms("ligands", ("A", "B", "new"), "a fingerprint", 0.3, features=((0.1, 0.2), (0.3, 1 / 3)))
 TRIALS = [Trial(7, "A"), Trial(8, "B, the long one")]
 
 
-def read(tmp_path: Path, text: str | bytes) -> list[Row]:
+def read(tmp_path: Path, text: str | bytes) -> list[Filled]:
     path = tmp_path / "sheet.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return worksheet.read(path)
@@ -35,15 +36,16 @@ def test_write_and_fill(tmp_path: Path) -> None:
     )
     assert worksheet.read(path) == []
     path.write_text(path.read_text().replace('one",ligands/lab-a,,', 'one",ligands/lab-a,0.5,spilled'))
-    assert worksheet.read(path) == [Row(3, 8, "B, the long one", 0.5, "ligands/lab-a")]
+    assert worksheet.read(path) == [Filled(3, 8, "B, the long one", 0.5, "ligands/lab-a")]
 
 
 def test_features_are_columns(tmp_path: Path) -> None:
     path = tmp_path / "plate7.csv"
-    worksheet.write(path, [Trial(1, "B")], LINEAR, "ligands/lab-a")
-    header, row = csv.reader(path.read_text().splitlines())
+    worksheet.write(path, [Trial(1, "B"), Trial(2, "new")], LINEAR, "ligands/lab-a")
+    header, row, later = csv.reader(path.read_text().splitlines())
     assert header == ["trial", "arm", "x1", "x2", "site", "reward", "note"]
     assert row == ["1", "B", "0.3", repr(1 / 3), "ligands/lab-a", "", ""]
+    assert later == ["2", "new", "", "", "ligands/lab-a", "", ""]
 
 
 def test_a_quotation_mark_out_of_place_refuses_its_line_alone(tmp_path: Path) -> None:
@@ -85,12 +87,12 @@ def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
     ],
 )
 def test_spreadsheet_habits(tmp_path: Path, text: str) -> None:
-    assert read(tmp_path, text) == [Row(2, 7, "A", 0.73)]
+    assert read(tmp_path, text) == [Filled(2, 7, "A", 0.73)]
 
 
 def test_blank_lines_and_empty_rewards_are_passed_over_and_lines_are_counted(tmp_path: Path) -> None:
     text = '\ntrial;arm;reward;note\n\n7;A;;"late,\nsorry"\n;;;\n8;A;\N{MINUS SIGN}1,5;\n\n9;A;2;\n'
-    assert read(tmp_path, text) == [Row(7, 8, "A", -1.5), Row(9, 9, "A", 2.0)]
+    assert read(tmp_path, text) == [Filled(7, 8, "A", -1.5), Filled(9, 9, "A", 2.0)]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_a_decimal_comma_between_commas_is_refused(tmp_path: Path) -> None:
     assert "0,73 may be one number or two cells" in refusal(tmp_path, "trial,arm,reward,note\n7,A,0,73,\n")
     assert "0,73 may be one number or two cells" in refusal(tmp_path, "trial,arm,reward,note\n7,A,0,73\n")
     assert "5 cells" in refusal(tmp_path, "trial,arm,reward,note\n7,A,0,73,fine\n")
-    assert read(tmp_path, "trial,arm,reward,temperature\n7,A,0,37\n") == [Row(2, 7, "A", 0.0)]
+    assert read(tmp_path, "trial,arm,reward,temperature\n7,A,0,37\n") == [Filled(2, 7, "A", 0.0)]
 
 
 def test_a_typo_in_one_line_leaves_the_others(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from bestarm import (
     UserError,
 )
 from bestarm.methods import method as build
+from bestarm.protocol.agent import TRANSITIONS, State
 
 PLAIN = Problem(["A", "B", "C"], sigma=3.0)
 LINEAR = Problem(["A", "B", "C"], sigma=3.0, features=[[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
@@ -48,6 +49,7 @@ class AgentMachine(RuleBasedStateMachine):
         self.pending: Upload | None = None
         self.uploads = 0
         self.answer: Download | Stop = self.server.download()
+        self.state = State.WAITING
         self.take_answer()
 
     def take_answer(self) -> None:
@@ -56,7 +58,10 @@ class AgentMachine(RuleBasedStateMachine):
         self.told: list[tuple[str, float]] = []
         self.counts: Counter[str] = Counter()
         if isinstance(self.answer, Download):
-            plan = self.method.plan(self.answer.total)
+            plan = self.answer.plan
+            if plan is None:
+                assert self.answer.total is not None
+                plan = self.method.plan(self.answer.total)
             names = self.method.problem.arms
             self.counts = Counter(
                 {names[arm]: count for arm, count in zip(plan.arms, plan.counts, strict=True)}
@@ -168,6 +173,18 @@ class AgentMachine(RuleBasedStateMachine):
         assume(not self.agent.finished)
         with pytest.raises(ProtocolError, match=r"in the middle of a batch; the plan is kept\.$"):
             self.agent.receive(self.answer)
+
+    @invariant()
+    def the_state_changes_as_the_table_says(self) -> None:
+        if not hasattr(self, "agent"):
+            return
+        steps = {after for (before, _), after in TRANSITIONS.items() if before is self.state}
+        # A full plan that is answered at once is two steps.
+        steps |= {after for (before, _), after in TRANSITIONS.items() if before in steps}
+        assert self.agent.state in steps | {self.state}
+        self.state = self.agent.state
+        assert self.agent.finished == (self.state in (State.FINISHED, State.SENDING_LATE))
+        assert (self.pending is not None) == (self.state in (State.SENDING, State.SENDING_LATE))
 
     @invariant()
     def the_agent_agrees(self) -> None:

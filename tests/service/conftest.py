@@ -13,6 +13,7 @@ from serving import Local
 from uploads import small_problem
 
 from bestarm.client.connection import Connection
+from bestarm.protocol.version import HEADER, VERSION
 from bestarm.service.http.app import create_app
 from bestarm.service.http.service import Limits
 from bestarm.service.storage import Storage, clock
@@ -40,7 +41,7 @@ class World:
 
     def http(self, token: str | None = None) -> httpx.Client:
         """A bare client, for answers that `Connection` would turn into exceptions."""
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        headers = {HEADER: str(VERSION)} | ({} if token is None else {"Authorization": f"Bearer {token}"})
         return httpx.Client(base_url=URL, transport=self.local, headers=headers)
 
     def create(self, name: str = "ligands", **fields: object) -> dict[str, object]:

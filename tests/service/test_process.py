@@ -135,7 +135,7 @@ def test_a_reply_that_is_lost_after_the_commit(server: Process) -> None:
     body = json.dumps(batch(PROBLEM, "lab-a", 1, size=1).to_json(PROBLEM.arms)).encode()
     head = (
         f"POST /v1/studies/ligands/uploads HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
-        f"Authorization: {lab.http.headers['Authorization']}\r\n\r\n"
+        f"Bestarm-Protocol: 2\r\nAuthorization: {lab.http.headers['Authorization']}\r\n\r\n"
     )
     with socket.create_connection(("127.0.0.1", address.port or 0)) as connection:
         connection.sendall(head.encode() + body)

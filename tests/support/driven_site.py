@@ -20,9 +20,10 @@ PROBLEMS = {
 
 
 def nature(problem: Problem, seed: int, agent: int) -> Callable[[str], float]:
-    """What an agent's next pull of an arm gives."""
-    world, random = environment(problem), np.random.default_rng([seed, agent])
-    return lambda arm: draw_sum(world, problem.arms.index(arm), 1, random)
+    """What an agent's next pull of an arm gives, whatever was pulled in between."""
+    world = environment(problem)
+    random = {arm: np.random.default_rng([seed, agent, k]) for k, arm in enumerate(problem.arms)}
+    return lambda arm: draw_sum(world, problem.arms.index(arm), 1, random[arm])
 
 
 def main(url: str, study: str, token: str, journal: str, problem: str, seed: str, agent: str) -> None:

@@ -14,6 +14,9 @@ from bestarm.client.connection import Connection
 from bestarm.client.journal import Journal
 from bestarm.client.patience import Patience
 from bestarm.client.remote import Lab
+from bestarm.protocol.entries import Join
+from bestarm.protocol.messages import Conflict, Gap
+from bestarm.protocol.version import HEADER, VERSION
 
 OPENED: list[Any] = []  # what is closed after the test
 PROBLEM = Problem(["A", "B", "C"], name="ligands", sigma=0.3, delta=0.05, epsilon=0.0)
@@ -47,8 +50,10 @@ class FakeServer(httpx.BaseTransport):
         self.seen.append((request.url.path, body))
         try:
             status, answer = self._answer(request, body)
-        except ProtocolError as error:
+        except (Conflict, Gap) as error:
             status, answer = 409, {"error": str(error), "code": "refused"}
+        except ProtocolError as error:
+            status, answer = 422, {"error": str(error), "code": "refused"}
         if self.answers_get_lost:
             raise httpx.ReadError("connection reset", request=request)
         return httpx.Response(status, json=answer)
@@ -64,22 +69,37 @@ class FakeServer(httpx.BaseTransport):
             verdict = {"leader": self.server.verdict.leader, "evidence": self.server.verdict.evidence}
             numbers = {"samples": self.server.total.samples, "uploads": len(self.server.log)}
             return 200, {"verdict": verdict, **numbers}
+        if request.url.path == "/healthz":
+            return 200, {"status": "ok", "protocol": VERSION}
+        assert request.headers[HEADER] == str(VERSION)
         if request.url.path == f"/v1/studies/{self.study}/join":
+            said = json.loads(body)
+            entry = Join(
+                agent,
+                said["journal"],
+                said.get("plate"),
+                tuple(said.get("cannot", ())),
+                said.get("number", 0),
+            )
+            known = self.server.knows(entry)
+            reply = self.server.last_answer(agent) if known else self.server.receive(entry)
             return 200, {
+                "protocol": VERSION,
                 "agent": agent,
-                "sequence": sum(upload.agent == agent for upload in self.server.log),
+                "sequence": self.server.sequences.get(agent, 0),
                 "study": self.study,
                 "problem": self.problem.to_dict(),
                 "method": self.name,
                 "parameters": self.parameters,
                 "agents": self.agents,
-                "reply": self.server.download().to_json(names),
+                "terms": self.server.terms.to_json(),
+                "reply": reply.to_json(names),
             }
         assert request.url.path == f"/v1/studies/{self.study}/uploads"
         upload = Upload.from_json(json.loads(body), self.problem)
         assert upload.agent == agent
-        reply = self.server.receive(upload).to_json(names)
-        return 200, {"position": len(self.server.log), "reply": reply}
+        reply = self.server.receive(upload)
+        return 200, {"position": len(self.server.log), "reply": reply.to_json(names)}
 
     def end(self) -> None:
         """Nothing is open here."""
@@ -110,12 +130,13 @@ def open_lab(
     resume: bool = True,
     patience: Patience | None = None,
     journal: Journal | None = None,
+    **said: Any,
 ) -> Lab:
     """A lab on a fake network."""
     connection = Connection("http://fake", f"token-of-{agent}", transport=server)
     journal = journal or Journal(path, patience=0.0)
     OPENED.extend([connection, journal])
-    lab = Lab(connection, journal, study, resume, patience)
+    lab = Lab(connection, journal, study, resume, patience, **said)
     if not lab.joined:
         lab.sync()
     return lab

@@ -12,8 +12,8 @@ from bestarm.cli.options import SET_HELP, numbers
 from bestarm.cli.output import Format, count, make_table, number, print_json, print_table
 from bestarm.cli.progress import Progress, saying_when_compiling
 from bestarm.errors import UserError, either
-from bestarm.estimate import GAPS, Estimate, Expectation
-from bestarm.estimate import estimate as expect
+from bestarm.estimation import GAPS, Estimate, Expectation
+from bestarm.estimation import estimate as expect
 from bestarm.methods import METHODS, parse_parameters
 from bestarm.problem import Problem
 

@@ -16,25 +16,26 @@ from bestarm.cli.output import say, show_warnings_as_lines
 from bestarm.errors import ServiceError, UserError
 from bestarm.simulation.interrupts import INTERRUPTED
 
-# name: (module in bestarm.cli, help line); a file has a Typer `app` with the command of that name, or a group.
+# name: (module in bestarm.cli, what it needs beside a site's own packages, help line); a file has a Typer `app`
+# with the command of that name, or a group.
 COMMANDS = {
-    "demo": ("demo.command", "A whole federation on this machine, live, in under a minute."),
-    "simulate": ("simulate", "Run a method many times on a simulated problem."),
-    "methods": ("methods", "Every method and rule with its parameters."),
-    "compare": ("compare", "Several methods on the same problem and runs, in one table."),
-    "estimate": ("estimate", "How many samples and messages a study will take."),
-    "sweep": ("sweep", "A grid of methods, problems, parameters and seeds from a TOML file."),
-    "reproduce": ("reproduce", "The paper's experiments: figures, numbers and a report."),
-    "bench": ("bench", "How fast the simulators are, as ratios measured in one run."),
-    "serve": ("serve", "Run the server that sites talk to."),
-    "study": ("study", "Create, list, show, export, verify and close studies."),
-    "token": ("token", "Create, list and revoke access tokens."),
-    "ask": ("site", "At a site: which experiments to do next."),
-    "tell": ("site", "At a site: what came out of an experiment."),
-    "give-back": ("site", "At a site: an experiment can't be done; its place is handed out again."),
-    "leave": ("site", "At a site: send what there is, although the plan is not full."),
-    "status": ("site", "At a site: where the study and this site stand."),
-    "sync": ("site", "At a site: send what is complete and fetch what is new."),
+    "demo": ("demo.command", "server,simulate", "A whole federation on this machine, live, in under a minute."),
+    "simulate": ("simulate", "simulate", "Run a method many times on a simulated problem."),
+    "methods": ("methods", "simulate", "Every method and rule with its parameters."),
+    "compare": ("compare", "simulate", "Several methods on the same problem and runs, in one table."),
+    "estimate": ("estimate", "simulate", "How many samples and messages a study will take."),
+    "sweep": ("sweep", "simulate", "A grid of methods, problems, parameters and seeds from a TOML file."),
+    "reproduce": ("reproduce", "experiments", "The paper's experiments: figures, numbers and a report."),
+    "bench": ("bench", "simulate", "How fast the simulators are, as ratios measured in one run."),
+    "serve": ("serve", "server", "Run the server that sites talk to."),
+    "study": ("study", "server", "Create, list, show, export, verify and close studies."),
+    "token": ("token", "", "Create, list and revoke access tokens."),
+    "ask": ("site", "", "At a site: which experiments to do next."),
+    "tell": ("site", "", "At a site: what came out of an experiment."),
+    "give-back": ("site", "", "At a site: an experiment can't be done; its place is handed out again."),
+    "leave": ("site", "", "At a site: send what there is, although the plan is not full."),
+    "status": ("site", "", "At a site: where the study and this site stand."),
+    "sync": ("site", "", "At a site: send what is complete and fetch what is new."),
 }
 
 
@@ -50,7 +51,7 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup | None:
         if cmd_name not in COMMANDS:
             return None
-        file, _ = COMMANDS[cmd_name]
+        file = COMMANDS[cmd_name][0]
         loaded: Any = typer.main.get_command(import_module(f"bestarm.cli.{file}").app)
         found: TyperCommand | TyperGroup = getattr(loaded, "commands", {}).get(cmd_name, loaded)
         found.name = cmd_name
@@ -58,7 +59,7 @@ class LazyGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
 
 
 # What typer says of an option's value, and how a person would say it.
@@ -108,6 +109,9 @@ def run() -> None:
     except ServiceError as error:
         say(str(error))
         code = 1
+    except ModuleNotFoundError as error:
+        say(_what_to_install(error))
+        code = 2
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except Exception as error:
@@ -120,6 +124,15 @@ def run() -> None:
     if code == INTERRUPTED:
         say("interrupted.")
     sys.exit(code)
+
+
+def _what_to_install(error: ModuleNotFoundError) -> str:
+    """What the command needs that a site does not; a module of our own that is missing crashes loudly."""
+    command = next((word for word in sys.argv[1:] if word in COMMANDS), "")
+    extra = COMMANDS[command][1] if command else ""
+    if not extra or str(error.name).startswith("bestarm"):
+        raise error
+    return f'{error.name} is missing: pip install "bestarm[{extra}]".'
 
 
 def _say_usage(message: str, ctx: Any) -> None:

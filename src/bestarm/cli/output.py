@@ -8,14 +8,16 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from bestarm.errors import ProblemWarning
-from bestarm.simulation.result import Result
+
+if TYPE_CHECKING:
+    from bestarm.simulation.result import Result
 
 
 def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:

@@ -58,16 +58,12 @@ def serve(
     output: Output = Format.table,
 ) -> None:
     """Run the server that sites talk to."""
-    try:
-        from bestarm.service.http.app import create_app
-        from bestarm.service.http.listener import bind, is_loopback, listen
-        from bestarm.service.http.service import Limits
-        from bestarm.service.storage import Storage
-        from bestarm.service.storage.admin import admit
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"{error.name} is not installed; install the server with pip install 'bestarm[server]'."
-        ) from None
+    from bestarm.service.http.app import create_app
+    from bestarm.service.http.listener import bind, is_loopback, listen
+    from bestarm.service.http.service import Limits
+    from bestarm.service.storage import Storage
+    from bestarm.service.storage.admin import admit
+
     address = host or "127.0.0.1"
     if (ssl_certfile is None) != (ssl_keyfile is None):
         raise UserError("--ssl-certfile and --ssl-keyfile belong together; give both or neither.")

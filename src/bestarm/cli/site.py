@@ -92,7 +92,7 @@ def ask(
         look_for_the_end(lab)
     trials = lab.open if again else lab.ask(n, wait)
     if sheet is not None and trials:
-        worksheet.write(sheet, trials, lab.problem, lab.site)
+        worksheet.write(sheet, trials, lab.terms, lab.site)
         fewer = "" if again or len(trials) == n else ", all that the plan still has"
         written = f"{count(len(trials), 'trial')} in {sheet}{fewer}"
         say(f"{written}; fill in the rewards, then bestarm tell --worksheet {sheet}.")

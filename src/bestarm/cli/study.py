@@ -12,9 +12,6 @@ from bestarm.cli.output import Format, count, make_table, number, percent, print
 from bestarm.cli.server import Journal, Output, Study, Token, Url, place
 from bestarm.client.connection import Connection, Settings, resolve
 from bestarm.errors import Refused, ServiceError, UserError
-from bestarm.methods import parse_parameters
-from bestarm.problem import Problem
-from bestarm.problem.file import naming, read_text
 
 app = typer.Typer(
     rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Studies on a server."
@@ -61,6 +58,9 @@ def create(
     output: Output = Format.table,
 ) -> None:
     """Create a study from a problem file, and say what it promises."""
+    from bestarm.methods import parse_parameters
+    from bestarm.problem import Problem
+
     body = {
         "problem": Problem.load(problem).to_dict(),
         "method": method,
@@ -191,6 +191,7 @@ def verify(
     output: Output = Format.table,
 ) -> None:
     """Recompute every verdict of an export from its log, without a server; exit code 1 if one differs."""
+    from bestarm.problem.file import naming, read_text
     from bestarm.protocol.messages import verdict_to_json
     from bestarm.service.http.bodies import parse
     from bestarm.service.view.verify import verify as recompute

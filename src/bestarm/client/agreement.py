@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from bestarm.client.journal import Identity, Journal
 from bestarm.errors import ServiceError, UserError
-from bestarm.problem import Problem
 from bestarm.protocol.agent import Agent
 
 
 def identity_of(answer: Mapping[str, Any]) -> Identity:
     """Who the server says this agent is."""
     try:
-        identity = Identity(**{name: answer[name] for name in Identity.__slots__})
-        identity.build()
+        identity = Identity.from_json(answer)
         if not isinstance(answer["sequence"], int):
             raise TypeError("sequence is not a whole number")
-    except (KeyError, TypeError, ValueError, AttributeError, UserError) as error:
-        raise ServiceError(
-            f"the server's answer to a join can't be used ({error}); it may be of another version."
-        ) from None
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise ServiceError(f"the server's answer to a join can't be used ({error!r}).") from None
     return identity
 
 
 def check_identity(journal: Journal, theirs: Identity) -> None:
-    """A journal is for one agent of one study, and for the problem and the method that it started with."""
+    """A journal is for one agent of one study, and for the problem that it started with."""
     mine = journal.identity
     if mine is None:
         return
@@ -36,11 +31,14 @@ def check_identity(journal: Journal, theirs: Identity) -> None:
             f"journal {journal.path}: it belongs to agent {mine.agent!r}, and the token to {theirs.agent!r}; "
             "each agent needs a journal of its own."
         )
-    problems = {Problem.from_dict(identity.problem).fingerprint for identity in (mine, theirs)}
-    if len(problems) > 1 or replace(theirs, problem=mine.problem) != mine:
+    if (mine.study, mine.terms.fingerprint, mine.terms.squares) != (
+        theirs.study,
+        theirs.terms.fingerprint,
+        theirs.terms.squares,
+    ):
         raise UserError(
             f"journal {journal.path}: it was started for another study of the name {mine.study!r}, "
-            "with another problem or method; a new study needs a new journal."
+            "about another problem; a new study needs a new journal."
         )
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from bestarm.errors import Refused, ServiceError, UserError
+from bestarm.protocol.version import HEADER, VERSION
 
 FILE = "bestarm.toml"
 KEYS = ("url", "token", "study", "journal")
@@ -101,7 +102,7 @@ class Connection:
         self.url = url.rstrip("/")
         self.http = httpx.Client(
             base_url=self.url,
-            headers={"Authorization": f"Bearer {token}"},
+            headers={"Authorization": f"Bearer {token}", HEADER: str(VERSION)},
             timeout=timeout,
             transport=transport,
             verify=httpx.create_ssl_context() if parts.scheme == "https" else True,  # SSL_CERT_FILE counts

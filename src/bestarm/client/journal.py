@@ -9,34 +9,34 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sqlite3
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from random import Random
 from typing import Any
 
+from bestarm.client.upgrade import FIRST, upgrade
 from bestarm.core.plan import Plan
-from bestarm.errors import ProblemWarning, ServiceError, UserError
-from bestarm.methods import Method, method
-from bestarm.problem import Problem
+from bestarm.errors import ServiceError, UserError
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Download, Stop, Trial, reply_from_json
+from bestarm.protocol.terms import Terms
 
 APPLICATION = 0x62657374  # "best", where SQLite keeps whose file it is
-VERSION = 2
+VERSION = 3
 KEPT = 100_000  # told trials that are remembered after their batch was answered, about 4 MB
 SCHEMA = (
     "CREATE TABLE about (body TEXT NOT NULL)",
-    "CREATE TABLE own (id TEXT NOT NULL)",
-    "INSERT INTO own VALUES (lower(hex(randomblob(8))))",
+    "CREATE TABLE own (id TEXT NOT NULL, seed TEXT NOT NULL)",
+    "CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL)",
     "CREATE TABLE batch (position INTEGER PRIMARY KEY, event TEXT NOT NULL,"
     " trial INTEGER NOT NULL, arm TEXT NOT NULL, reward REAL NOT NULL, body TEXT NOT NULL)",
     "CREATE TABLE told (trial INTEGER PRIMARY KEY, arm TEXT NOT NULL, reward REAL NOT NULL)",
     f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
 )
 
 
@@ -44,7 +44,7 @@ class JournalError(ServiceError):
     """The journal can't be written: nothing was recorded, and trying again at once does not help."""
 
 
-class Kind(Enum):
+class Happening(Enum):
     """What can happen at a site."""
 
     DOWNLOAD = "download"
@@ -57,10 +57,10 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """One line of the log; a line has only what its kind needs."""
+class Line:
+    """One line of the log; a line has only what belongs to what happened."""
 
-    kind: Kind
+    what: Happening
     trial: int = 0
     arm: str = ""
     reward: float = 0.0
@@ -69,27 +69,42 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose journal it is: one agent of one study, and the method that the study follows."""
+    """Whose journal it is: one agent of one study, on these terms. `problem` is all that the server said."""
 
     study: str
     agent: str
+    terms: Terms
     problem: Mapping[str, Any]
-    method: str
-    parameters: Mapping[str, Any]
-    agents: int
 
-    def build(self) -> Method:
-        """The study's method. What it warns of was said to whoever created the study."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ProblemWarning)
-            problem = Problem.from_dict(self.problem)
-            return method(self.method, problem, self.agents, **self.parameters)
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {name: getattr(self, name) for name in self.__slots__} | {"terms": self.terms.to_json()}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Identity:
+        """The inverse of `to_json`, also where there is more beside it."""
+        if not isinstance(value["problem"], dict):
+            raise TypeError("problem is not an object")
+        return cls(str(value["study"]), str(value["agent"]), Terms.from_json(value["terms"]), value["problem"])
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How the site said it works: trials at once, None if that does not matter, and arms that it can't do.
+
+    `number` counts how often it said so before.
+    """
+
+    plate: int | None = None
+    cannot: tuple[str, ...] = ()
+    number: int = 0
 
 
 class Journal:
     """The log of one agent in one file, which one process at a time can use; the lock ends with the process."""
 
-    def __init__(self, path: str | os.PathLike[str], patience: float = 2.0) -> None:
+    def __init__(self, path: str | os.PathLike[str], patience: float = 2.0, seed: str | None = None) -> None:
+        """`seed` is for the order of a new journal's trials, and drawn if it is not given."""
         self.path = Path(path)
         if not self.path.absolute().parent.is_dir():
             raise UserError(f"journal {self.path}: the folder does not exist.")
@@ -100,14 +115,15 @@ class Journal:
             )
         try:
             with self._explained("opened"):
-                self._open()
-                self.id = str(self._database.execute("SELECT id FROM own").fetchone()[0])
+                self._open(seed or secrets.token_hex(8))
+                self.id, self.seed = map(str, self._database.execute("SELECT id, seed FROM own").fetchone())
                 self.identity = self._read_identity()
+                self.said = self._read_said()
         except BaseException:
             self._database.close()
             raise
 
-    def _open(self) -> None:
+    def _open(self, seed: str) -> None:
         run = self._database.execute
         run("PRAGMA locking_mode = EXCLUSIVE")
         new = not run("SELECT 1 FROM sqlite_master").fetchone()
@@ -116,13 +132,23 @@ class Journal:
         )
         if not new and application != APPLICATION:
             raise UserError(f"journal {self.path}: it is a database, but not a journal; name another file.")
-        if not new and version != VERSION:
-            raise UserError(f"journal {self.path}: another version of bestarm ({version}) wrote it.")
+        if not new and version not in (FIRST, VERSION):
+            raise UserError(
+                f"journal {self.path}: another version of bestarm wrote it (format {version}, and this one "
+                f"reads {FIRST} and {VERSION}); pip install --upgrade bestarm."
+            )
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
+        if version == VERSION and not new:
+            return
         with self._transaction():
-            for statement in SCHEMA if new else ():
-                run(statement)
+            if new:
+                for statement in SCHEMA:
+                    run(statement)
+                run("INSERT INTO own VALUES (?, ?)", [secrets.token_hex(8), seed])
+            else:
+                upgrade(run, seed)
+            run(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -154,9 +180,28 @@ class Journal:
 
     def _read_identity(self) -> Identity | None:
         row = self._database.execute("SELECT body FROM about").fetchone()
-        return None if row is None else Identity(**json.loads(row[0]))
+        return None if row is None else Identity.from_json(json.loads(row[0]))
 
-    def append(self, *events: Event, joined: Identity | None = None) -> None:
+    def _read_said(self) -> Said | None:
+        row = self._database.execute("SELECT plate, cannot, number FROM said").fetchone()
+        return None if row is None else Said(row[0], tuple(json.loads(row[1])), row[2])
+
+    def say(self, said: Said) -> None:
+        """Write down how the site works, before the server hears of it."""
+        run = self._database.execute
+        with self._explained("written"), self._transaction():
+            run("DELETE FROM said")
+            run("INSERT INTO said VALUES (?, ?, ?)", [said.number, said.plate, json.dumps(said.cannot)])
+        self.said = said
+
+    def chance(self, number: int) -> float:
+        """A number from 0 to 1 for each trial: with it the trial's arm is drawn from what is left of the plan.
+
+        It comes from the seed, so that a trial which was never written down is drawn again as it was.
+        """
+        return Random(f"{self.seed}/{number}").random()
+
+    def append(self, *lines: Line, joined: Identity | None = None) -> None:
         """Add lines in one transaction; once this returns they survive anything. A download starts a new batch.
 
         `joined` says, with the first line, whose journal this is.
@@ -164,23 +209,23 @@ class Journal:
         run = self._database.execute
         with self._explained("written"), self._transaction():
             if joined is not None:
-                run("INSERT INTO about VALUES (?)", [json.dumps(asdict(joined))])
-            for event in events:
-                if event.kind is Kind.DOWNLOAD:
+                run("INSERT INTO about VALUES (?)", [json.dumps(joined.to_json())])
+            for line in lines:
+                if line.what is Happening.DOWNLOAD:
                     run("INSERT INTO told SELECT trial, arm, reward FROM batch WHERE event = 'told'")
                     run("DELETE FROM told WHERE trial <= (SELECT max(trial) FROM told) - ?", [KEPT])
                     run("DELETE FROM batch")
                 run(
                     "INSERT INTO batch (event, trial, arm, reward, body) VALUES (?, ?, ?, ?, ?)",
-                    [event.kind.value, event.trial, event.arm, event.reward, event.body],
+                    [line.what.value, line.trial, line.arm, line.reward, line.body],
                 )
         self.identity = joined or self.identity
 
-    def events(self) -> Iterator[Event]:
+    def lines(self) -> Iterator[Line]:
         """The log since the last download, in order."""
         rows = self._database.execute("SELECT event, trial, arm, reward, body FROM batch ORDER BY position")
-        for kind, *others in rows:
-            yield Event(Kind(kind), *others)
+        for what, *others in rows:
+            yield Line(Happening(what), *others)
 
     def told(self, trial: int) -> tuple[str, float] | None:
         """The arm and the reward of a trial that was told."""
@@ -209,9 +254,9 @@ class Journal:
         if self.identity is None:
             raise ValueError("a journal has an agent once it has joined a study")
         with self._explained("read"):
-            agent = Agent(self.identity.build(), self.identity.agent)
-            for event in self.events():
-                _repeat(agent, event)
+            agent = Agent(self.identity.terms, self.identity.agent, self.chance)
+            for line in self.lines():
+                _repeat(agent, line)
         return agent
 
     def close(self) -> None:
@@ -219,45 +264,46 @@ class Journal:
         self._database.close()
 
 
-def reply_event(agent: Agent, reply: Download | Stop) -> Event:
+def reply_line(agent: Agent, reply: Download | Stop) -> Line:
     """The line for the answer that the agent has just received: the verdict, or the plan that it follows."""
     if isinstance(reply, Stop):
-        return Event(Kind.STOP, body=json.dumps(reply.to_json(agent.method.problem.arms)))
+        return Line(Happening.STOP, body=json.dumps(reply.to_json()))
     body = {
         "sequence": agent.sequence,
         "next_number": agent.next_number,
         "arms": agent.plan.arms,
         "counts": agent.plan.counts,
     }
-    return Event(Kind.DOWNLOAD, body=json.dumps(body))
+    if reply.arms:
+        body["names"] = reply.arms
+    return Line(Happening.DOWNLOAD, body=json.dumps(body))
 
 
-def upload_event(agent: Agent) -> Event:
+def upload_line(agent: Agent) -> Line:
     """The line for the upload that the agent has just made."""
     assert agent.upload is not None
-    return Event(Kind.UPLOAD, body=json.dumps(agent.upload.to_json(agent.method.problem.arms)))
+    return Line(Happening.UPLOAD, body=json.dumps(agent.upload.to_json(agent.terms.arms)))
 
 
-def _repeat(agent: Agent, event: Event) -> None:
+def _repeat(agent: Agent, line: Line) -> None:
     """Do again what a line of the log says; a line that does not fit is a mistake of ours and raises."""
-    if event.kind is Kind.ASKED:
-        if agent.ask(1) != [Trial(event.trial, event.arm)]:
-            raise ValueError(f"the journal's trial {event.trial} is not the next one of its plan")
-    elif event.kind is Kind.TOLD:
-        agent.tell(event.trial, event.reward)
-    elif event.kind is Kind.GIVEN_BACK:
-        agent.give_back(event.trial)
-    elif event.kind is Kind.UPLOAD:
+    if line.what is Happening.ASKED:
+        if agent.hand_out(agent.terms.arms.index(line.arm)) != Trial(line.trial, line.arm):
+            raise ValueError(f"the journal's trial {line.trial} is not the next one")
+    elif line.what is Happening.TOLD:
+        agent.tell(line.trial, line.reward)
+    elif line.what is Happening.GIVEN_BACK:
+        agent.give_back(line.trial)
+    elif line.what is Happening.UPLOAD:
         if agent.upload is None:
             agent.close_batch()
-        if upload_event(agent) != event:
+        if upload_line(agent) != line:
             raise ValueError("the journal's upload is not the sum of its rewards")
-    elif event.kind is Kind.SENT:
+    elif line.what is Happening.SENT:
         pass
-    elif event.kind is Kind.STOP:
-        agent.receive(reply_from_json(json.loads(event.body), agent.method.problem))
+    elif line.what is Happening.STOP:
+        agent.receive(reply_from_json(json.loads(line.body), agent.terms))
     else:
-        body = json.loads(event.body)
-        agent.sequence, agent.next_number = body["sequence"], body["next_number"]
-        # The plan as it was followed: computed again by another version, it could round another way.
-        agent.follow(Plan(tuple(body["arms"]), tuple(body["counts"])))
+        body = json.loads(line.body)
+        agent.resume(body["sequence"], body["next_number"])
+        agent.start(Plan(tuple(body["arms"]), tuple(body["counts"])), tuple(body.get("names", ())))

@@ -5,25 +5,31 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from operator import index
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
 
 from bestarm.client.agreement import check_identity, check_sequence, identity_of
 from bestarm.client.connection import Connection
-from bestarm.client.journal import Event, Journal, JournalError, Kind, reply_event, upload_event
+from bestarm.client.journal import Happening, Journal, JournalError, Line, Said, reply_line, upload_line
+from bestarm.client.overview import Overview
 from bestarm.client.patience import Patience
-from bestarm.client.study import Study
-from bestarm.errors import ServiceError, UserError
-from bestarm.methods import Verdict
-from bestarm.problem import Problem
+from bestarm.errors import ProblemWarning, Refused, ServiceError, UserError
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Download, Stop, Trial, reply_from_json, verdict_to_json
+from bestarm.protocol.terms import Terms
+from bestarm.protocol.version import check_server
+from bestarm.verdict import Verdict
+
+if TYPE_CHECKING:
+    from bestarm.problem import Problem
 
 JOURNAL = "bestarm-journal.db"
 T = TypeVar("T")
@@ -36,6 +42,8 @@ def connect(
     token: str,
     study: str | None = None,
     journal: str | os.PathLike[str] = JOURNAL,
+    plate: int | None = None,
+    cannot: Sequence[str] | None = None,
     wait: float | None = 0.0,
     resume: bool = True,
     waiting: Callable[[str, float], None] | None = None,
@@ -51,10 +59,12 @@ def connect(
     Everything that the site knows is in the journal, a file that survives a kill: the next `connect` goes on
     where the last one was. Only the first one needs the server; later ones work offline.
 
-    `study` may be left out if the server knows just one for this token. `wait` is how long to try the first
-    time, in seconds, None for as long as it takes. With `resume`, trials that an earlier process left open are
-    handed out first, under their old numbers. `waiting` is called with what is waited for and the seconds
-    until the next try; the same goes to the log `bestarm.client`.
+    `study` may be left out if the server knows just one for this token. `plate` is how many trials the site
+    does at once: its plans become whole plates. `cannot` are the arms that it can't do: its plans have none of
+    them. Both are remembered and need not be given again; what is new holds from the next plan on. `wait` is
+    how long to try the first time, in seconds, None for as long as it takes. With `resume`, trials that an
+    earlier process left open are handed out first, under their old numbers. `waiting` is called with what is
+    waited for and the seconds until the next try; the same goes to the log `bestarm.client`.
 
     >>> connect("laboratory", token="…")
     Traceback (most recent call last):
@@ -63,9 +73,11 @@ def connect(
     with ExitStack() as opened:
         connection = opened.enter_context(Connection(url, token, transport=transport))
         book = opened.enter_context(closing(Journal(journal)))
-        lab = Lab(connection, book, study, resume, Patience(waiting))
+        lab = Lab(connection, book, study, resume, Patience(waiting), plate, cannot)
         if not lab.joined:
             lab.sync(wait)
+        elif lab.has_news:
+            lab.try_to_say()
         opened.pop_all()
     return lab
 
@@ -80,6 +92,8 @@ class Lab:
         study: str | None = None,
         resume: bool = True,
         patience: Patience | None = None,
+        plate: int | None = None,
+        cannot: Sequence[str] | None = None,
     ) -> None:
         self.connection = connection
         self.journal = journal
@@ -98,6 +112,39 @@ class Lab:
                 )
             if resume:
                 self._left_open = set(self.agent.open)
+        self._before = journal.said or Said()  # what the server heard last
+        self._note(plate, cannot)
+
+    def _note(self, plate: int | None, cannot: Sequence[str] | None) -> None:
+        """Write down how this site works, if that is new."""
+        if plate is not None and (isinstance(plate, bool) or not isinstance(plate, int) or plate < 1):
+            raise UserError(f"plate is {plate!r}; it must be a whole number of at least 1.")
+        if isinstance(cannot, str) or not all(isinstance(arm, str) for arm in cannot or ()):
+            raise UserError(f"cannot is {cannot!r}; it must be a list of arms.")
+        old = self._before
+        now = Said(
+            old.plate if plate is None else plate,
+            old.cannot if cannot is None else tuple(cannot),
+            old.number,
+        )
+        if self.journal.said is None:
+            self.journal.say(now)
+        elif now != old:
+            self.journal.say(replace(now, number=old.number + 1))
+
+    @property
+    def has_news(self) -> bool:
+        """Whether this site works in another way now, and the server does not know yet."""
+        return not self._met and self.journal.said != self._before
+
+    def try_to_say(self) -> None:
+        """Tell the server how this site works now; if it is away, it hears of it when there is more to say."""
+        try:
+            self.sync()
+        except JournalError:
+            raise
+        except ServiceError as error:
+            log.info("the server does not know yet how this site works: %s", error)
 
     @property
     def joined(self) -> bool:
@@ -120,15 +167,27 @@ class Lab:
         return "" if identity is None else f"{identity.study}/{identity.agent}"
 
     @property
+    def terms(self) -> Terms:
+        """What a site has to know of its study: the arms, and which rewards can be true."""
+        return self.agent.terms
+
+    @property
     def problem(self) -> Problem:
-        """What the study is about."""
-        return self.agent.method.problem
+        """What the study is about, in full; this alone needs numpy."""
+        from bestarm.problem import Problem
+
+        identity = self.journal.identity
+        if identity is None:
+            raise UserError(f"journal {self.journal.path}: it has not joined a study yet; sync first.")
+        with warnings.catch_warnings():  # what it warns of was said to whoever created the study
+            warnings.simplefilter("ignore", ProblemWarning)
+            return Problem.from_dict(identity.problem)
 
     @property
     def open(self) -> list[Trial]:
         """The trials that were handed out and wait for their reward."""
         with self._lock:
-            return [Trial(number, self.problem.arms[arm]) for number, arm in sorted(self.agent.open.items())]
+            return [Trial(number, self.terms.arms[arm]) for number, arm in sorted(self.agent.open.items())]
 
     @property
     def finished(self) -> bool:
@@ -180,7 +239,7 @@ class Lab:
         with self._all_or_nothing():
             new = self.agent.ask(n - len(again))
             if new:
-                self.journal.append(*(Event(Kind.ASKED, trial.number, trial.arm) for trial in new))
+                self.journal.append(*(Line(Happening.ASKED, trial.number, trial.arm) for trial in new))
         return again + new
 
     def tell(self, trial: Trial | int, reward: float) -> bool:
@@ -191,16 +250,16 @@ class Lab:
         """
         with self._lock:
             number = _number(trial)
-            reward = self.problem.check_reward(reward)
+            reward = self.terms.check_reward(reward)
             if number not in self.agent.open:
                 return self._already_told(trial, reward)
-            arm = self.problem.arms[self.agent.open[number]]
+            arm = self.terms.arms[self.agent.open[number]]
             self._check_arm(trial, arm)
             with self._all_or_nothing():
-                events = [Event(Kind.TOLD, number, arm, reward)]
+                lines = [Line(Happening.TOLD, number, arm, reward)]
                 if self.agent.tell(number, reward) is not None:
-                    events.append(upload_event(self.agent))
-                self.journal.append(*events)
+                    lines.append(upload_line(self.agent))
+                self.journal.append(*lines)
             self._try_to_send()
             return True
 
@@ -233,7 +292,7 @@ class Lab:
         """
         with self._lock, self._all_or_nothing():
             self.agent.give_back(_number(trial))
-            self.journal.append(Event(Kind.GIVEN_BACK, _number(trial)))
+            self.journal.append(Line(Happening.GIVEN_BACK, _number(trial)))
 
     def leave(self, wait: float | None = 0.0) -> bool:
         """Send what there is so far, although the plan is not full. False if there is nothing to send.
@@ -245,7 +304,7 @@ class Lab:
         """
         with self._lock, self._all_or_nothing():
             if self.agent.close_batch() is not None:
-                self.journal.append(upload_event(self.agent))
+                self.journal.append(upload_line(self.agent))
         if self.agent.upload is None:
             return False
         self.sync(wait)
@@ -277,9 +336,9 @@ class Lab:
                 "waiting_for": self.waiting_for,
             }
 
-    def study(self) -> Study:
+    def study(self) -> Overview:
         """Where the whole study stands, from the server: plain values, which a notebook shows as a picture."""
-        return Study(self.connection.call("GET", f"{self._place()}/status"))
+        return Overview(self.connection.call("GET", f"{self._place()}/status"))
 
     def close(self) -> None:
         """Let another process use the journal. Nothing is sent."""
@@ -338,9 +397,9 @@ class Lab:
             self._meet()
         if self.agent.upload is not None:
             if not self.journal.sent:
-                self.journal.append(Event(Kind.SENT))
+                self.journal.append(Line(Happening.SENT))
             answer = self.connection.call("POST", f"{self._place()}/uploads", self.journal.upload)
-            self._receive(self._reply(answer, self.problem))
+            self._receive(self._reply(answer, self.terms))
 
     def _place(self) -> str:
         return f"/v1/studies/{quote(self._name(), safe='')}"
@@ -358,32 +417,60 @@ class Lab:
 
     def _meet(self) -> None:
         """Join, which is how a restarted agent asks again; what the journal and the server know must agree."""
-        answer = self.connection.call("POST", f"{self._place()}/join", {"journal": self.journal.id})
+        answer = self._join()
         theirs = identity_of(answer)
         check_identity(self.journal, theirs)
         check_sequence(self.journal, self.agent if self.joined else None, answer["sequence"])
         if self.joined:
-            reply = self._reply(answer, self.problem)
-            if isinstance(reply, Stop) and self.agent.upload is None and not self.finished:
+            reply = self._reply(answer, self.terms)
+            if self._takes(reply):
                 self._receive(reply)
         else:
-            agent = Agent(theirs.build(), theirs.agent)
-            reply = self._reply(answer, agent.method.problem)
+            agent = Agent(theirs.terms, theirs.agent, self.journal.chance)
+            reply = self._reply(answer, agent.terms)
             agent.receive(reply)
-            self.journal.append(reply_event(agent, reply), joined=theirs)
+            self.journal.append(reply_line(agent, reply), joined=theirs)
             self._agent = agent
         self._met = True
 
-    def _reply(self, answer: dict[str, Any], problem: Problem) -> Download | Stop:
+    def _join(self) -> dict[str, Any]:
+        said = self.journal.said
+        assert said is not None
+        body: dict[str, Any] = {"journal": self.journal.id}
+        if said != Said():  # an old server would refuse what it does not know, without saying that it is old
+            body |= {"plate": said.plate, "cannot": list(said.cannot), "number": said.number}
         try:
-            return reply_from_json(answer.get("reply"), problem)
+            answer = self.connection.call("POST", f"{self._place()}/join", body)
+        except Refused as error:
+            if error.status == 422:
+                check_server(self.connection.call("GET", "/healthz").get("protocol"), self.connection.url)
+                self.journal.say(replace(self._before, number=said.number + 1))  # it was never so
+            raise
+        check_server(answer.get("protocol"), self.connection.url)
+        return answer
+
+    def _takes(self, reply: Download | Stop) -> bool:
+        """Whether what a site that comes back is told is new to it, and comes between two batches."""
+        agent = self.agent
+        if agent.upload is not None or agent.finished:
+            return False
+        if isinstance(reply, Stop):
+            return True
+        return not agent.open and not agent.local.samples and reply.plan != agent.plan
+
+    def _reply(self, answer: dict[str, Any], terms: Terms) -> Download | Stop:
+        try:
+            reply = reply_from_json(answer.get("reply"), terms)
+            if isinstance(reply, Download) and reply.plan is None:
+                raise UserError("reply: it has no plan.")
+            return reply
         except UserError as error:
             raise ServiceError(f"{self.connection.url} sent an answer that can't be used: {error}") from None
 
     def _receive(self, reply: Download | Stop) -> None:
         with self._all_or_nothing():
             self.agent.receive(reply)
-            self.journal.append(reply_event(self.agent, reply))
+            self.journal.append(reply_line(self.agent, reply))
 
 
 def _number(trial: Trial | int) -> int:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bestarm.errors import UserError
-from bestarm.problem import Problem
 from bestarm.protocol.messages import Trial
+from bestarm.protocol.terms import Terms
 
 NEEDED = ("trial", "arm", "reward")
 SITE = "site"  # whose trials these are, as study/agent: other sites have trials of the same numbers
@@ -25,7 +25,7 @@ TRIAL = re.compile(r"(\d{1,18})([.,]0*)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Filled:
     """A filled line of a worksheet: a trial and its reward, or a sentence that says why it can't be used."""
 
     line: int
@@ -44,18 +44,18 @@ def check_new(path: str | os.PathLike[str]) -> None:
         raise UserError(f"{path}: the folder does not exist.")
 
 
-def write(path: str | os.PathLike[str], trials: Sequence[Trial], problem: Problem, site: str) -> None:
+def write(path: str | os.PathLike[str], trials: Sequence[Trial], terms: Terms, site: str) -> None:
     """Write a table of trials, with the arms' features if there are any, and empty columns to fill in."""
-    position = {arm: k for k, arm in enumerate(problem.arms)}
+    rows = dict(zip(terms.arms, terms.features or (), strict=False))  # an arm that came later may have none
+    width = len(terms.features[0]) if terms.features else 0
     check_new(path)
     try:
         with Path(path).open("x", encoding="utf-8", newline="") as file:
             table = csv.writer(file, lineterminator="\n")
-            features = [f"x{k}" for k in range(1, problem.dimension + 1)]
+            features = [f"x{k}" for k in range(1, width + 1)]
             table.writerow(["trial", "arm", *features, SITE, "reward", "note"])
             for trial in trials:
-                values = [] if problem.features is None else problem.features[position[trial.arm]].tolist()
-                table.writerow([trial.number, trial.arm, *values, site, "", ""])
+                table.writerow([trial.number, trial.arm, *rows.get(trial.arm, [""] * width), site, "", ""])
     except OSError as error:
         raise UserError(f"{path}: it can't be written: {error.strerror}.") from None
 
@@ -83,7 +83,7 @@ def number(text: str, decimal_comma: bool = False) -> float:
     return float(point)
 
 
-def read(path: str | os.PathLike[str]) -> list[Row]:
+def read(path: str | os.PathLike[str]) -> list[Filled]:
     """The filled lines of a worksheet; lines without a reward are passed over.
 
     It may have a byte order mark, semicolons or tabs for commas, decimal commas, Windows line ends, blank
@@ -137,7 +137,7 @@ def _strictly(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]
         start = reader.line_num + 1
 
 
-def _rows(text: str, separator: str, header: list[str]) -> list[Row]:
+def _rows(text: str, separator: str, header: list[str]) -> list[Filled]:
     places = [header.index(name) for name in (*NEEDED, SITE) if name in header]
     lines = list(_records(text, separator))[1:]
     cells = [[record[place] if place < len(record) else "" for place in places] for _, record in lines]
@@ -153,9 +153,9 @@ def _rows(text: str, separator: str, header: list[str]) -> list[Row]:
             match = TRIAL.fullmatch(trial)
             if match is None:
                 raise UserError(f"trial is {trial!r}; it must be the whole number that was handed out.")
-            rows.append(Row(line, int(match[1]), arm, number(reward, decimal_comma), "".join(site)))
+            rows.append(Filled(line, int(match[1]), arm, number(reward, decimal_comma), "".join(site)))
         except UserError as error:
-            rows.append(Row(line, refusal=str(error)))
+            rows.append(Filled(line, refusal=str(error)))
     return _refuse_contradictions(rows)
 
 
@@ -172,13 +172,13 @@ def _check_cells(record: list[str], header: list[str], separator: str) -> None:
         )
 
 
-def _refuse_contradictions(rows: list[Row]) -> list[Row]:
+def _refuse_contradictions(rows: list[Filled]) -> list[Filled]:
     rewards = defaultdict(set)
     for row in rows:
         if not row.refusal:
             rewards[row.trial].add(row.reward)
     return [
-        Row(row.line, refusal=f"trial {row.trial} is in this table with different rewards.")
+        Filled(row.line, refusal=f"trial {row.trial} is in this table with different rewards.")
         if len(rewards[row.trial]) > 1
         else row
         for row in rows

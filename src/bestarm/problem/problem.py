@@ -1,7 +1,5 @@
 """What is looked for: the arms, what is known about them, and how sure the answer must be."""
 
-import hashlib
-import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bestarm.errors import UserError
+from bestarm.fingerprint import fingerprint_of
 from bestarm.problem.checks import (
     LEAST_DELTA,
     Array,
@@ -188,6 +187,7 @@ class Problem:
         """All of it as plain values; JSON keeps every bit of them.
 
         >>> problem = Problem.quick([0.9, 0.8], sigma=0.3)
+        >>> import json
         >>> Problem.from_dict(json.loads(json.dumps(problem.to_dict()))) == problem
         True
         """
@@ -267,11 +267,15 @@ class Problem:
     def fingerprint(self) -> str:
         """Sixteen letters that stand for all that fixes the statistics: not the name, not the means."""
         if self._fingerprint is None:
-            features = None if self.features is None else self.features.tolist()
-            parts = [self.arms, features, self.sigma, self.delta, self.epsilon, self.reward_range]
-            if self.centre != self.usual_centre:
-                parts.append(self.centre)
-            found = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+            found = fingerprint_of(
+                self.arms,
+                None if self.features is None else self.features.tolist(),
+                self.sigma,
+                self.delta,
+                self.epsilon,
+                self.reward_range,
+                self.centre,
+            )
             object.__setattr__(self, "_fingerprint", found)
             return found
         return self._fingerprint

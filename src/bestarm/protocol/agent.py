@@ -159,10 +159,10 @@ class Agent:
         """The number of an open trial, or a sentence that says why it is none."""
         given = trial.number if isinstance(trial, Trial) else trial
         try:
-            number = index(given)
+            number = None if isinstance(given, bool) else index(given)
         except TypeError:
-            number = -1
-        if isinstance(given, bool) or number == -1:
+            number = None
+        if number is None:
             raise ProtocolError(
                 f"{verb}: {given!r} is not a trial; give a trial that ask returned, or its number."
             )

@@ -33,6 +33,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "a question": {"url": f"{PATH}?x=1", "content": with_(sequence=2)},
     "another method": {"method": "GET"},
     "yet another": {"method": "DELETE"},
+    "another version": {"content": with_(), "headers": {"Bestarm-Protocol": "1"}},
     "no token": {"content": with_(), "headers": {"Authorization": ""}},
     "no such token": {"content": with_(), "headers": {"Authorization": "Bearer " + "x" * 43}},
 }

@@ -17,7 +17,7 @@ from bestarm.service.http.bodies import PATIENCE
 from bestarm.service.http.listener import bind
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: here\r\n"
-UPLOAD = b"POST /v1/studies/ligands/uploads HTTP/1.1\r\nHost: here\r\n"
+UPLOAD = b"POST /v1/studies/ligands/uploads HTTP/1.1\r\nHost: here\r\nBestarm-Protocol: 2\r\n"
 
 
 class Skipping(asyncio.SelectorEventLoop):

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bestarm import __version__
+from bestarm.protocol.version import VERSION
 from bestarm.service.http.bodies import answer
 from bestarm.service.http.pages import Pages
 from bestarm.service.http.refusals import refuse_in_json
@@ -57,7 +58,7 @@ def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
 
     @app.get("/healthz", summary="Whether the server answers", responses={200: {"model": shapes.HealthAnswer}})
     async def healthz() -> Response:
-        return answer({"status": "ok", "version": __version__})
+        return answer({"status": "ok", "version": __version__, "protocol": VERSION})
 
     @app.get("/openapi.json", summary="This description", responses=answers(None, 200, 401, 429))
     async def openapi(request: Request) -> Response:

@@ -59,6 +59,7 @@ class HealthAnswer(Shape):
 
     status: Literal["ok"]
     version: str = Field(examples=["0.1.0"])
+    protocol: int = Field(examples=[2], description="The version of the protocol that sites must speak.")
 
 
 class StudyBody(Shape):
@@ -195,9 +196,23 @@ class StopAnswer(Shape):
     verdict: VerdictAnswer
 
 
+class TermsAnswer(Shape):
+    """What a site has to know of its study."""
+
+    name: str = Field(examples=["ligands"])
+    arms: list[str] = Field(examples=[["A", "B"]])
+    fingerprint: str = Field(examples=[FINGERPRINT])
+    sigma: float = Field(examples=[0.3])
+    reward_range: tuple[float, float] | None = Field(examples=[None])
+    centre: float = Field(examples=[0.0])
+    squares: bool = Field(examples=[False], description="Whether a tally has sums of (reward − centre)².")
+    features: list[list[float]] | None = Field(examples=[None])
+
+
 class JoinAnswer(Shape):
     """What an agent needs to start, or to start again."""
 
+    protocol: int = Field(examples=[2])
     agent: str = Field(examples=["lab-a"])
     sequence: int = Field(examples=[0], description="The agent's last upload that the server has.")
     study: str = Field(examples=["ligands"])
@@ -205,13 +220,29 @@ class JoinAnswer(Shape):
     method: str = Field(examples=["sharp"])
     parameters: dict[str, int | float | str] = Field(examples=[PARAMETERS])
     agents: int = Field(examples=[10])
+    terms: TermsAnswer
     reply: DownloadAnswer | StopAnswer
 
 
 class JoinBody(Shape):
-    """The journal that an agent keeps; a second one for the same agent is refused."""
+    """The journal that an agent keeps, of which a second one is refused; and how the site works."""
 
     journal: str | None = Field(default=None, pattern=PATTERN, examples=["5f0c2b9a4d7e1830"], description=NAMED)
+    plate: int | None = Field(
+        default=None,
+        ge=1,
+        lt=2**53,
+        examples=[24],
+        description="A whole number from 1: trials done at once.",
+    )
+    cannot: list[str] = Field(default=[], examples=[[]], description="A list of arms that the site can't do.")
+    number: int = Field(
+        default=0,
+        ge=0,
+        lt=2**53,
+        examples=[0],
+        description="A whole number from 0: how often the site said before how it works.",
+    )
 
 
 class UploadBody(Shape):

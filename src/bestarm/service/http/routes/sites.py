@@ -6,8 +6,11 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bestarm import __version__
 from bestarm.errors import Refused
-from bestarm.protocol.entries import Upload
+from bestarm.protocol.entries import Join, Upload
+from bestarm.protocol.terms import Terms
+from bestarm.protocol.version import HEADER, VERSION, check_site
 from bestarm.service.http.bodies import answer, read_object, read_shape
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, answers
@@ -15,6 +18,17 @@ from bestarm.service.http.service import Service
 from bestarm.service.storage.tokens import Role
 
 AGENT = (Role.AGENT,)
+SPOKEN = {
+    "parameters": [
+        {
+            "name": HEADER,
+            "in": "header",
+            "required": True,
+            "schema": {"type": "string", "const": str(VERSION)},
+            "description": "The version of the protocol that the site speaks.",
+        }
+    ]
+}
 
 
 def router(service: Service) -> APIRouter:
@@ -26,24 +40,27 @@ def router(service: Service) -> APIRouter:
         "/studies/{study}/join",
         summary="Join a study, or ask again after a restart",
         responses=answers(shapes.JoinAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.JoinBody),
+        openapi_extra=shapes.body(shapes.JoinBody) | SPOKEN,
     )
     async def join(request: Request, study: StudyName) -> Response:
         token = await access.allow(request, AGENT, study)
+        check_site(request.headers.get(HEADER), __version__)
         body = await read_shape(request, shapes.JoinBody, limits.body)
         found = await service.study(study)
-        agent = str(token.agent)
-        sequence, reply = await storage.join(found, agent, body.journal)
+        entry = Join(str(token.agent), body.journal, body.plate, tuple(body.cannot), body.number)
+        sequence, reply = await storage.join(found, entry)
         method = found.method
         return answer(
             {
-                "agent": agent,
+                "protocol": VERSION,
+                "agent": entry.agent,
                 "sequence": sequence,
                 "study": found.name,
                 "problem": method.problem.to_dict(),
                 "method": method.name,
                 "parameters": dict(method.parameters),
                 "agents": method.agents,
+                "terms": Terms.of(method).to_json(),
                 "reply": reply.to_json(method.problem.arms),
             }
         )
@@ -52,10 +69,11 @@ def router(service: Service) -> APIRouter:
         "/studies/{study}/uploads",
         summary="Upload a batch; again is harmless and gets the same answer",
         responses=answers(shapes.UploadAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.UploadBody),
+        openapi_extra=shapes.body(shapes.UploadBody) | SPOKEN,
     )
     async def upload(request: Request, study: StudyName) -> Response:
         token = await access.allow(request, AGENT, study)
+        check_site(request.headers.get(HEADER), __version__)
         body = await read_object(request, limits.body)
         found = await service.study(study)
         if isinstance(body.get("tally"), dict) and len(body["tally"]) > limits.arms:

@@ -8,7 +8,7 @@ from bestarm import notebook
 from bestarm.protocol.messages import verdict_from_json
 
 
-class Study(dict[str, Any]):
+class Overview(dict[str, Any]):
     """What the server answers about a study, in plain values; a notebook shows it as a table with a picture."""
 
     def _repr_html_(self) -> str:

@@ -1,0 +1,55 @@
+"""A journal of the first version becomes one of this version, in place, with nothing lost.
+
+The first version kept the whole problem and the method, and made its plans itself. What is told, what is open,
+the plan, the numbers and an upload that waits have the same form in both, and stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bestarm.fingerprint import fingerprint_of
+from bestarm.protocol.terms import Terms
+from bestarm.reward import middle_of
+
+FIRST = 2  # the version that the first release wrote
+
+
+def upgrade(run: Callable[..., Any], seed: str) -> None:
+    """What changes, within a transaction of the caller's."""
+    run("ALTER TABLE own ADD COLUMN seed TEXT NOT NULL DEFAULT ''")
+    run("UPDATE own SET seed = ?", [seed])
+    run("CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL)")
+    for (body,) in run("SELECT body FROM about").fetchall():
+        old = json.loads(body)
+        new = {
+            "study": old["study"],
+            "agent": old["agent"],
+            "terms": terms_of(old["problem"]).to_json(),
+            "problem": old["problem"],
+        }
+        run("UPDATE about SET body = ?", [json.dumps(new)])
+        run("INSERT INTO said VALUES (0, NULL, '[]')")
+
+
+def terms_of(problem: Mapping[str, Any]) -> Terms:
+    """The terms of a problem as the first version wrote it, which knew no test that asks for squares.
+
+    >>> terms = terms_of({"name": "x", "delta": 0.05, "epsilon": 0.0, "sigma": 0.3,
+    ...                   "arm": [{"name": "A"}, {"name": "B"}]})
+    >>> terms.arms, terms.fingerprint
+    (('A', 'B'), '18566d70caa08ade')
+    """
+    arms = tuple(arm["name"] for arm in problem["arm"])
+    limits, features = None, None
+    if "reward_range" in problem:
+        low, high = problem["reward_range"]
+        limits = (low, high)
+    if "features" in problem["arm"][0]:
+        features = tuple(tuple(arm["features"]) for arm in problem["arm"])
+    sigma = problem["sigma"] if limits is None else limits[1] / 2 - limits[0] / 2
+    centre = middle_of(limits)
+    letters = fingerprint_of(arms, features, sigma, problem["delta"], problem["epsilon"], limits, centre)
+    return Terms(problem["name"], arms, letters, sigma, limits, centre, features=features)
