@@ -11,6 +11,7 @@ from stored import PROBLEM, create, look, send
 from uploads import batch
 
 from bestarm.errors import Refused, ServiceError, UserError
+from bestarm.protocol.entries import Join
 from bestarm.service.storage import Storage
 from bestarm.service.storage.database import Pen, open_engine
 from bestarm.service.storage.tables import VERSION, prepare, schema
@@ -103,11 +104,11 @@ def test_a_database_that_is_away_gets_a_sentence() -> None:
 def test_version_1_gets_the_column_for_journals(opened: Any) -> None:
     storage = opened()
     study = create(storage)
-    storage.join(study, "lab-a").result()
+    storage.join(study, Join("lab-a")).result()
     with storage.engine.begin() as connection:
         connection.execute(text("ALTER TABLE sites DROP COLUMN journal"))
     set_version(storage, 1)
     updated = opened()
-    assert updated.join(study, "lab-a", "first").result()[0] == 0
+    assert updated.join(study, Join("lab-a", "first")).result()[0] == 0
     with pytest.raises(Refused, match="another journal"):
-        updated.join(study, "lab-a", "second").result()
+        updated.join(study, Join("lab-a", "second")).result()

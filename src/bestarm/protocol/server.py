@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from bestarm.core.arrays import Counts, Floats
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
@@ -80,8 +82,8 @@ class Server:
         self.stopped_at: int | None = None  # how many uploads there were when it was settled
         self.closed: Reason | None = None
         self._numbers: dict[str, int] = {}  # of the agents, in the order in which they came
-        self._places: dict[str, int] = {}  # of an entry's id among the entries
-        self._last: dict[str, int] = {}  # of each agent's last entry, the same
+        self.places: dict[str, int] = {}  # of an entry's id among the entries
+        self.last: dict[str, int] = {}  # of each agent's last entry, the same
         self._begin()
         self.verdict = method.judge(self.state)
 
@@ -108,7 +110,7 @@ class Server:
     @property
     def total(self) -> Tally:
         """All uploads together, as they were corrected, and the start."""
-        return Tally.of(self._pulls.tolist(), self._sums.tolist())
+        return _tally(self._pulls, self._sums)
 
     @property
     def samples(self) -> int:
@@ -127,7 +129,7 @@ class Server:
 
         After the stop an upload is still recorded, and the verdict stays what it was.
         """
-        place = self._places.get(entry.id)
+        place = self.places.get(entry.id)
         if place is None:
             self.append(entry)
             place = len(self.entries) - 1
@@ -142,7 +144,7 @@ class Server:
         match entry:
             case Upload():
                 state = self._folded(entry)
-                self._count(entry.tally)
+                _count(entry.tally, self._pulls, self._sums)
                 self.state = state
                 self.log.append(entry)
                 self.sequences[entry.agent] = entry.sequence
@@ -162,8 +164,8 @@ class Server:
         if agent is not None:
             self.sites.setdefault(agent, Join(agent))
             self._numbers.setdefault(agent, len(self._numbers))
-            self._last[agent] = len(self.entries)
-        self._places[entry.id] = len(self.entries)
+            self.last[agent] = len(self.entries)
+        self.places[entry.id] = len(self.entries)
         self.entries.append(Logged(entry, len(self.log), plan))
         if not self.stopped and not isinstance(entry, Join | Close | Reopen):
             self.verdict = self.method.judge(self.state)
@@ -172,7 +174,7 @@ class Server:
 
     def knows(self, entry: Entry) -> bool:
         """Whether the log has an entry with this id."""
-        return entry.id in self._places
+        return entry.id in self.places
 
     def answer(self, place: int) -> Download | Stop:
         """What the entry at this place was answered; a plan is made once, and kept with its entry."""
@@ -193,7 +195,7 @@ class Server:
         """What an agent that comes back is told: the answer to the last entry that it sent."""
         if self.stopped:
             return Stop(self.terms.fingerprint, self.verdict)
-        return self.answer(self._last[agent])
+        return self.answer(self.last[agent])
 
     # The checks
 
@@ -253,7 +255,7 @@ class Server:
         names = self.method.problem.arms
         self._active = {self.arms.index(name): k for k, name in enumerate(names)}
         self._pulls, self._sums = np.zeros(len(self.arms), np.int64), np.zeros(len(self.arms))
-        self._count(self.start)
+        _count(self.start, self._pulls, self._sums)
         self.state = self.method.begin(self._seen(self.start))
 
     def _seen(self, tally: Tally) -> Tally:
@@ -270,11 +272,6 @@ class Server:
             return self.state
         site = self._numbers.get(upload.agent, len(self._numbers))
         return self.method.fold(copied(self.state), seen, site)
-
-    def _count(self, tally: Tally) -> None:
-        for arm, count, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
-            self._pulls[arm] += count
-            self._sums[arm] += total
 
     def _again(
         self,
@@ -303,7 +300,8 @@ class Server:
         self._begin()
         for upload in uploads:
             self.state = self._folded(upload)
-            self._count(self.corrected.get((upload.agent, upload.sequence), upload.tally))
+            corrected = self.corrected.get((upload.agent, upload.sequence), upload.tally)
+            _count(corrected, self._pulls, self._sums)
 
     def _state_after(self, uploads: int) -> Any:
         """The state after the first so many uploads, for the answer to an old entry that has no plan."""
@@ -317,10 +315,11 @@ class Server:
             self.state = kept
 
     def _total_after(self, uploads: int) -> Tally:
-        total = self.start
+        pulls, sums = np.zeros(len(self.arms), np.int64), np.zeros(len(self.arms))
+        _count(self.start, pulls, sums)
         for earlier in self.log[:uploads]:
-            total = total + earlier.tally
-        return total
+            _count(earlier.tally, pulls, sums)
+        return _tally(pulls, sums)
 
     def _plan(self, agent: str, state: Any) -> Plan:
         """The next plan of a site, in the numbers of all arms that there ever were."""
@@ -330,6 +329,18 @@ class Server:
         plan = self.method.make(state, site.plate, cannot)
         places = {local: arm for arm, local in self._active.items()}
         return Plan(tuple(places[arm] for arm in plan.arms), plan.counts)
+
+
+def _count(tally: Tally, pulls: Counts, sums: Floats) -> None:
+    for arm, count, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
+        pulls[arm] += count
+        sums[arm] += total
+
+
+def _tally(pulls: Counts, sums: Floats) -> Tally:
+    kept = np.flatnonzero((pulls != 0) | (sums != 0.0))
+    columns = array("q", kept.tobytes()), array("q", pulls[kept].tobytes()), array("d", sums[kept].tobytes())
+    return Tally(pulls.size, *columns, array("d"))
 
 
 def copied(state: Any) -> Any:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from bestarm.errors import Refused
+from bestarm.strict_json import CAREFUL, LONGEST_WHOLE, QUICK
 
 PATIENCE = 30.0  # seconds that a body may take to arrive
-LONGEST_WHOLE = 19  # digits, which is what 64 bits hold
 LONG = re.compile(rf"[0-9]{{{LONGEST_WHOLE + 1}}}")
 COMPACT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
@@ -70,27 +70,6 @@ def parse(raw: bytes) -> Any:
     return value
 
 
-def _constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not a number in JSON")
-
-
-def _whole(digits: str) -> int:
-    if len(digits.lstrip("-")) > LONGEST_WHOLE:
-        raise ValueError(f"a whole number has more than {LONGEST_WHOLE} digits")
-    return int(digits)
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ValueError(f"{name[:40]!r} appears twice in one object")
-            seen.add(name)
-    return value
-
-
 def check_fields(body: dict[str, Any], needed: set[str], optional: set[str]) -> None:
     """Refuse a body that lacks a field or has one that nobody reads."""
     missing, unknown = needed - body.keys(), body.keys() - needed - optional
@@ -99,8 +78,3 @@ def check_fields(body: dict[str, Any], needed: set[str], optional: set[str]) -> 
     if unknown:
         known = ", ".join(sorted(needed | optional))
         raise Refused(f"body: it has {sorted(unknown)[0][:40]!r}, which is not one of {known}.", "refused", 422)
-
-
-# The second looks at every whole number, which is slow, and needed only where there are many digits in a row.
-QUICK = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_pairs)
-CAREFUL = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_pairs, parse_int=_whole)

@@ -255,6 +255,9 @@ class Export(Shape):
     uploads: list[Logged]
     verdicts: list[Verdict] = Field(description="After each upload.")
     verdict: Verdict
+    entries: list[dict[str, Any]] = Field(
+        description="The log itself: position, kind, id, what the entry says, plan and received_at."
+    )
 
 
 def body(shape: type[Shape], *, required: bool = True) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bestarm.errors import Refused
-from bestarm.protocol.entries import Upload
+from bestarm.protocol.entries import Join, Upload
 from bestarm.service.http.bodies import answer, check_fields, read_object
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, answers
@@ -38,7 +38,7 @@ def router(service: Service) -> APIRouter:
             check_name("journal", journal)
         found = await service.study(study)
         agent = str(token.agent)
-        sequence, reply = await storage.join(found, agent, journal)
+        sequence, reply = await storage.join(found, Join(agent, journal))
         method = found.method
         return answer(
             {
