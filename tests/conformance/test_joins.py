@@ -1,4 +1,4 @@
-"""Sites join: what is new stands in the log, what is not changes nothing, and a plan given out stays the same."""
+"""Sites join: what is new stands in the log, what is not changes nothing, and a plan given out stays so."""
 
 from __future__ import annotations
 

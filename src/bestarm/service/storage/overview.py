@@ -24,7 +24,7 @@ class Charter:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An upload and what the server knew after it. `position` counts uploads, `samples` is the sum of them all."""
+    """An upload and what the server knew after it; `position` counts uploads, `samples` sums them all up."""
 
     position: int
     agent: str
