@@ -16,8 +16,7 @@ from serving import Process, serving
 import bestarm
 from bestarm.client.connection import Connection
 from bestarm.core.tally import Tally
-from bestarm.protocol.entries import Upload
-from bestarm.protocol.entries import Join
+from bestarm.protocol.entries import Join, Upload
 from bestarm.service.storage import Storage
 from bestarm.service.storage.tokens import Grant, Role
 

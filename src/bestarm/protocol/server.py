@@ -321,6 +321,10 @@ class Server:
             _count(earlier.tally, pulls, sums)
         return _tally(pulls, sums)
 
+    def plan_now(self, agent: str) -> Plan:
+        """What a site would do next that knows everything; the same for sites that work alike."""
+        return self._plan(agent, self.state)
+
     def _plan(self, agent: str, state: Any) -> Plan:
         """The next plan of a site, in the numbers of all arms that there ever were."""
         site = self.sites[agent]

@@ -39,7 +39,7 @@ def ledger() -> Ledger:
 def grow(ledger: Ledger, *sizes: int) -> None:
     for size in sizes:
         sequence = ledger.server.sequences.get("lab-a", 0) + 1
-        ledger.take(batch(PROBLEM, "lab-a", sequence, size=size), "2026-01-01T00:00:00.000Z", 100)
+        ledger.append(batch(PROBLEM, "lab-a", sequence, size=size), "2026-01-01T00:00:00.000Z", 100)
 
 
 async def collect(hub: Hub, watch: Watch, ledger: Ledger, after: int, frames: int) -> str:

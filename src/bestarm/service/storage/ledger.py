@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -45,23 +46,10 @@ class Ledger:
         """The position of the upload that settled the study."""
         return self.server.stopped_at
 
-    def replay(self, entry: Entry, received_at: str, size: int, plan: int | None) -> None:
-        """An entry that the log has already, of so many bytes, and how many pulls it was answered with."""
+    def append(self, entry: Entry, received_at: str, size: int, plan: int | None = None) -> None:
+        """The next entry, of so many bytes, and how many pulls it was answered with, if it was."""
         with _in_range():
             self.server.append(entry)
-        self._note(entry, received_at, size, plan)
-
-    def take(self, entry: Entry, received_at: str, size: int) -> tuple[Download | Stop, Plan | None]:
-        """Add an entry to the log: the answer, and the plan in it, which is to be kept with the entry."""
-        with _in_range():
-            reply = self.server.receive(entry)
-        plan = self.server.entries[-1].plan
-        self.server.entries[-1].plan = None
-        self._note(entry, received_at, size, None if plan is None else plan.size)
-        return reply, plan
-
-    def _note(self, entry: Entry, received_at: str, size: int, plan: int | None) -> None:
-        """What is known after one more entry."""
         self.end = (self.length, entry.id, received_at)
         if isinstance(entry, Upload):
             server = self.server
@@ -86,11 +74,32 @@ class Ledger:
             site = self.sites.get(entry.agent, NOTHING)
             self.sites[entry.agent] = replace(site, last_seen=max(site.last_seen, received_at), plan=plan)
 
-    def planned(self, place: int, plan: Plan) -> None:
-        """The plan of an entry that had none became known."""
+    def plan_now(self, place: int, made: dict[Any, Plan]) -> Plan | None:
+        """The plan of a new entry from all that is known, made once for sites that work alike.
+
+        None once the study has stopped: who was heard before gets a plan from what was known then.
+        """
         entry = self.server.entries[place].entry
-        if isinstance(entry, Join | Upload) and self.server.last[entry.agent] == place:
-            self.sites[entry.agent] = replace(self.sites[entry.agent], plan=plan.size)
+        if self.server.stopped or not isinstance(entry, Join | Upload):
+            return None
+        site = self.server.sites[entry.agent]
+        alike = self.study.id, site.plate, site.cannot
+        if alike not in made:
+            with _in_range():
+                made[alike] = self.server.plan_now(entry.agent)
+        return made[alike]
+
+    def answer(self, place: int, plan: Plan | None) -> tuple[Download | Stop, Plan | None]:
+        """What an entry is answered, and the plan in it: the given one, or else one from what was known then."""
+        logged = self.server.entries[place]
+        logged.plan = plan
+        with _in_range():
+            reply = self.server.answer(place)
+        made, logged.plan = logged.plan, None
+        entry = logged.entry
+        if made is not None and isinstance(entry, Join | Upload) and self.server.last[entry.agent] == place:
+            self.sites[entry.agent] = replace(self.sites[entry.agent], plan=made.size)
+        return reply, made
 
     def overview(self, seen: Mapping[str, str]) -> Overview:
         """The study as it stands; `seen` is when a site last joined, also if it had nothing new to say."""

@@ -56,14 +56,13 @@ def plan_text(plan: Plan | None, arms: tuple[str, ...]) -> str | None:
     return None if plan is None else COMPACT.encode(plan_to_json(plan, arms))
 
 
-def written(ledger: Ledger, entry: Entry, body: str, received_at: str, plan: Plan | None) -> Written:
-    """The row of the entry that a ledger has just taken."""
+def written(ledger: Ledger, place: int, body: str, received_at: str, plan: Plan | None) -> Written:
+    """The row of an entry that a ledger has taken."""
+    study, entry = ledger.study, ledger.server.entries[place].entry
     agent = entry.agent if isinstance(entry, Join | Upload) else None
     sequence = entry.sequence if isinstance(entry, Upload) else None
     text = plan_text(plan, ledger.server.arms)
-    return (
-        ledger.study.id, ledger.length, entry.word, entry.id, agent, sequence, body, received_at, text
-    )  # fmt: skip
+    return study.id, place + 1, entry.word, entry.id, agent, sequence, body, received_at, text
 
 
 def append(connection: Connection, rows: list[Written]) -> None:
@@ -100,7 +99,7 @@ def _replay(ledger: Ledger, rows: Iterable[Any]) -> None:
             if entry.id != row.id:
                 raise UserError(f"its id is {row.id!r}, and what it says is of {entry.id!r}.")
             plan = None if row.plan is None else sum(count for _, count in json.loads(row.plan))
-            ledger.replay(entry, row.received_at, len(row.body.encode()), plan)
+            ledger.append(entry, row.received_at, len(row.body.encode()), plan)
         except (ValueError, LookupError, TypeError, ArithmeticError, OutOfRange) as error:
             raise ServiceError(
                 f"study {ledger.study.name!r}: its log can't be replayed at position {row.position}: {error}"

@@ -25,7 +25,7 @@ from bestarm.protocol.messages import Download, Stop
 from bestarm.service.storage import clock, log, studies
 from bestarm.service.storage.counters import Counters
 from bestarm.service.storage.database import Pen, open_engine
-from bestarm.service.storage.ledger import Ledger
+from bestarm.service.storage.ledger import Ledger, OutOfRange
 from bestarm.service.storage.names import NAME
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.pending import Pending
@@ -34,7 +34,7 @@ from bestarm.service.storage.tables import entries, tokens
 from bestarm.service.storage.tables import studies as study_rows
 from bestarm.service.storage.taken import Taken
 from bestarm.service.storage.tokens import Grant, Role, Token, hash_of, new_id, new_secret
-from bestarm.service.storage.work import Work
+from bestarm.service.storage.work import EXTREME, Work
 from bestarm.service.storage.writer import Task, Writer
 
 logger = logging.getLogger("bestarm.service")
@@ -277,7 +277,8 @@ class Storage:
                 if _lost(error):
                     self._fail(tasks, error)
                 elif len(tasks) == 1:
-                    tasks[0].pending.settle(error=error)
+                    extreme = isinstance(error, OutOfRange)
+                    tasks[0].pending.settle(error=Refused(EXTREME, "refused", 422) if extreme else error)
                 else:
                     for task in tasks:  # whose fault it is shows when each is alone
                         self._run([task])

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from bestarm.protocol.messages import Download, Stop
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Taken:
-    """An upload's place among the uploads, the reply of the protocol, and whether the log did not have it."""
+    """An upload's place among the uploads, and whether the log did not have it before.
+
+    What it is answered is known when the transaction that takes it ends.
+    """
 
     position: int
-    reply: Download | Stop
     new: bool
+    answer: Download | Stop | None = None
+
+    @property
+    def reply(self) -> Download | Stop:
+        """The reply of the protocol."""
+        assert self.answer is not None
+        return self.answer

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Connection, bindparam, select
 
+from bestarm.core.plan import Plan
 from bestarm.errors import Refused, ServiceError
 from bestarm.protocol.entries import Close, Entry, Join, Reopen, Upload
 from bestarm.protocol.messages import Conflict, Download, Gap, Over, ProtocolError, Stop
@@ -36,6 +39,7 @@ class Work:
         self.connection = connection
         self.seen = seen
         self.ledgers: dict[int, Ledger] = {}
+        self._unanswered: list[tuple[Ledger, int, str, str, Taken]] = []
         self._rows: list[log.Written] = []
 
     def lock(self, ids: set[int]) -> None:
@@ -67,15 +71,15 @@ class Work:
 
     def look(self, study: Charter) -> Overview:
         """What is to be shown of a study."""
-        return self.ledger(study).overview(self.seen.get(study.id, {}))
+        ledger = self.ledger(study)
+        self._answer()
+        return ledger.overview(self.seen.get(study.id, {}))
 
     def take(self, study: Charter, upload: Upload, received_at: str) -> Taken:
         """Append an upload to the log of a study that is locked, or find it there."""
         ledger = self.ledger(study)
         place = ledger.server.places.get(upload.id)
-        if place is None:
-            return Taken(len(ledger.judged) + 1, self._add(ledger, upload, received_at), new=True)
-        return Taken(ledger.server.entries[place].uploads, self._again(ledger, upload, place), new=False)
+        return self._add(ledger, upload, received_at) if place is None else self._again(ledger, upload, place)
 
     def join(self, study: Charter, join: Join, received_at: str) -> tuple[int, Download | Stop]:
         """An agent's last sequence and its plan; a join that says something new is written to the log."""
@@ -85,11 +89,13 @@ class Work:
             raise Refused(CLOSED.format(name=study.name), "closed", 409)
         entry = news(join, server)
         if entry is not None:
-            reply = self._add(ledger, entry, received_at)
+            taken = self._add(ledger, entry, received_at)
+            self._answer()
+            reply = taken.reply
         elif server.stopped:
             reply = server.last_answer(join.agent)
         else:
-            reply = self._answer(ledger, server.last[join.agent])
+            reply = self._recall(ledger, server.last[join.agent])
         self.seen.setdefault(study.id, {})[join.agent] = received_at
         return server.sequences.get(join.agent, 0), reply
 
@@ -100,17 +106,18 @@ class Work:
             self._add(ledger, Close(new_id(), by) if closed else Reopen(new_id(), by), received_at)
 
     def flush(self) -> None:
-        """Write the rows that were gathered."""
+        """Answer what was taken, and write its rows."""
+        self._answer()
         if self._rows:
             log.append(self.connection, self._rows)
             self._rows = []
 
-    def _add(self, ledger: Ledger, entry: Entry, received_at: str) -> Download | Stop:
+    def _add(self, ledger: Ledger, entry: Entry, received_at: str) -> Taken:
         """Append an entry; refused, with nothing changed, if it does not fit."""
         study, stopped_before = ledger.study, ledger.stopped_at
         body = log.body_text(entry, ledger.server.arms)
         try:
-            reply, plan = ledger.take(entry, received_at, len(body.encode()))
+            ledger.append(entry, received_at, len(body.encode()))
         except (Gap, Over) as error:
             raise _refused(study, error) from None
         except OutOfRange:
@@ -119,32 +126,41 @@ class Work:
             self.flush()
             del self.ledgers[study.id]
             raise Refused(EXTREME, "refused", 422) from None
-        self._rows.append(log.written(ledger, entry, body, received_at, plan))
+        taken = Taken(len(ledger.judged), new=True)
+        self._unanswered.append((ledger, ledger.length - 1, body, received_at, taken))
+        if study.method.recipe.sends_total:
+            self._answer()  # the plan follows from the total that goes with it
         if ledger.stopped_at != stopped_before:
             change = study_rows.update().where(study_rows.c.id == study.id)
             verdict = studies.verdict_text(ledger.server.verdict)
             self.connection.execute(change.values(stopped_at=ledger.stopped_at, verdict=verdict))
-        return reply
+        return taken
 
-    def _again(self, ledger: Ledger, entry: Entry, place: int) -> Download | Stop:
+    def _answer(self) -> None:
+        """Answer what was taken so far. Plans are the costly part, and what is taken together shares them."""
+        made: dict[Any, Plan] = {}
+        for ledger, place, body, received_at, taken in self._unanswered:
+            taken.answer, plan = ledger.answer(place, ledger.plan_now(place, made))
+            self._rows.append(log.written(ledger, place, body, received_at, plan))
+        self._unanswered = []
+
+    def _again(self, ledger: Ledger, entry: Entry, place: int) -> Taken:
         """The answer that an entry got when it came first; refused if it is another one by the same id."""
-        if ledger.server.entries[place].entry != entry:
+        logged = ledger.server.entries[place]
+        if logged.entry != entry:
             try:
                 ledger.server.receive(entry)
             except Conflict as error:
                 raise _refused(ledger.study, error) from None
-        return self._answer(ledger, place)
+        return Taken(logged.uploads, new=False, answer=self._recall(ledger, place))
 
-    def _answer(self, ledger: Ledger, place: int) -> Download | Stop:
+    def _recall(self, ledger: Ledger, place: int) -> Download | Stop:
         """What an entry of the log was answered. Its plan is in the database."""
         self.flush()
-        logged = ledger.server.entries[place]
-        kept = logged.plan = log.recall(self.connection, ledger, place)
-        reply = ledger.server.answer(place)
-        if kept is None and logged.plan is not None:
-            log.keep_plan(self.connection, ledger, place, logged.plan)
-            ledger.planned(place, logged.plan)
-        logged.plan = None
+        kept = log.recall(self.connection, ledger, place)
+        reply, plan = ledger.answer(place, kept)
+        if kept is None and plan is not None:
+            log.keep_plan(self.connection, ledger, place, plan)
         return reply
 
 
