@@ -16,7 +16,7 @@ from serving import Process, serving
 import bestarm
 from bestarm.client.connection import Connection
 from bestarm.core.tally import Tally
-from bestarm.protocol.entries import Upload
+from bestarm.protocol.entries import Join, Upload
 from bestarm.service.storage import Storage
 from bestarm.service.storage.tokens import Grant, Role
 
@@ -48,7 +48,7 @@ def prepare(folder: Path) -> tuple[str, str]:
     """A storage as a long study leaves it; returns the tokens of a viewer and of one site."""
     storage = Storage(f"sqlite:///{folder / 'bestarm.db'}")
     study = storage.create(bestarm.method("sharp", PROBLEM, len(SITES))).result().study
-    for future in [storage.join(study, site) for site in SITES]:
+    for future in [storage.join(study, Join(site)) for site in SITES]:
         future.result()
     sent = [storage.take(study, upload(SITES[0], 1, range(1000), 5))]
     sent += [

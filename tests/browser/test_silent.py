@@ -12,6 +12,7 @@ from serving import serving
 from uploads import batch, small_problem
 
 import bestarm
+from bestarm.protocol.entries import Join
 from bestarm.service.storage import Storage
 from bestarm.service.storage.tokens import Grant, Role
 
@@ -25,7 +26,7 @@ def prepare(folder: Path, name: str, sites: list[str]) -> str:
     study = storage.create(bestarm.method("sharp", problem, 6)).result().study
     for site in sorted(sites, key=lambda site: -DAYS[site]):
         ago = timedelta(days=DAYS[site])
-        storage.join(study, site).result()
+        storage.join(study, Join(site)).result()
         storage.take(study, batch(problem, site, 1, size=1)).result()
     viewer, _ = storage.grant(Grant(Role.VIEWER), study).result()
     storage.close()

@@ -14,6 +14,7 @@ from stored import PROBLEM, assert_replays, create, look, pause, send
 from uploads import batch
 
 from bestarm.errors import Refused
+from bestarm.protocol.entries import Join
 from bestarm.service.storage import Storage
 
 LOST = OperationalError("COMMIT", {}, Exception("the connection was lost"))
@@ -74,7 +75,7 @@ def test_a_reader_never_sees_what_was_not_committed(storage: Storage) -> None:
     with pause(storage):
         upload = storage.take(study, batch(PROBLEM, "lab-a", 1))
         seen = storage.look(study)
-        joined = storage.join(study, "lab-b")
+        joined = storage.join(study, Join("lab-b"))
         failing = commits_that_fail(storage, 2, after=False, spare=1)  # the pause itself is committed
         failing.__enter__()
     for future in (upload, seen, joined):

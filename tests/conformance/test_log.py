@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from typing import Any
@@ -17,7 +18,7 @@ from uploads import batch, small_problem
 import bestarm
 from bestarm.core.tally import Tally
 from bestarm.errors import Refused, ServiceError, UserError
-from bestarm.protocol.entries import Upload
+from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.messages import Download, Stop
 from bestarm.protocol.server import Server
 from bestarm.service.storage import Storage
@@ -41,7 +42,7 @@ def test_a_study_survives_its_process(opened: Any, method: str) -> None:
     assert after.total == before.total
     assert after.verdict == before.verdict
     assert after.stopped_at == before.stopped_at
-    assert [e.received_at for e in after.entries] == [e.received_at for e in before.entries]
+    assert [e.received_at for e in after.judged] == [e.received_at for e in before.judged]
     assert_replays(after)
 
 
@@ -64,7 +65,7 @@ def test_sent_ten_times_at_once_it_counts_once(storage: Storage) -> None:
     answers = [storage.take(study, batch(PROBLEM, "lab-a", 1)) for _ in range(10)]
     taken = [answer.result() for answer in answers]
     assert {one.position for one in taken} == {1}
-    assert [one.reply.total.samples for one in taken if isinstance(one.reply, Download)] == [12] * 10
+    assert all(isinstance(one.reply, Download) and one.reply == taken[0].reply for one in taken)
     assert sum(one.new for one in taken) == 1
     assert look(storage, study).total.samples == 12
 
@@ -167,24 +168,23 @@ def test_a_closed_study_is_readable_and_takes_nothing(opened: Any) -> None:
     storage, other = opened(), opened()
     study = create(storage)
     send(storage, study, batch(PROBLEM, "lab-a", 1))
-    assert storage.set_closed(study, True).result().state == "closed"
+    assert storage.set_closed(study, True, "admin 1").result().state == "closed"
     for source in (storage, other):
         assert look(source, study).state == "closed"
         assert not source.take(study, batch(PROBLEM, "lab-a", 1)).result().new  # sent again: the same answer
-        for refused in (source.take(study, batch(PROBLEM, "lab-a", 2)), source.join(study, "lab-a")):
+        for refused in (source.take(study, batch(PROBLEM, "lab-a", 2)), source.join(study, Join("lab-a"))):
             with pytest.raises(Refused) as refusal:
                 refused.result()
             assert refusal.value.code == "closed"
-    assert other.set_closed(study, False).result().state == "open"
-    assert storage.join(study, "lab-a").result()[0] == 1
-    assert storage.join(study, "lab-b").result()[0] == 0
-
-
-def test_joins_are_remembered(opened: Any) -> None:
-    study = create(opened())
-    opened().join(study, "lab-a").result()
-    opened().join(study, "lab-a").result()
-    assert list(look(opened(), study).joined) == ["lab-a"]
+    assert storage.set_closed(study, True, "admin 2").result().length == 2  # closed already
+    assert other.set_closed(study, False, "admin 3").result().state == "open"
+    assert other.set_closed(study, False, "admin 3").result().length == 3
+    assert [(row.kind, json.loads(row.body).get("by")) for row in storage.entries(study, 3)][1:] == [
+        ("closed", "admin 1"),
+        ("reopened", "admin 3"),
+    ]
+    assert storage.join(study, Join("lab-a")).result()[0] == 1
+    assert storage.join(study, Join("lab-b")).result()[0] == 0
 
 
 def test_a_name_is_taken_once(opened: Any) -> None:
@@ -233,13 +233,19 @@ def test_several_processes_keep_one_order(opened: Any) -> None:
         assert_replays(snapshot)
 
 
+GIVEN_OUT = "verdict that was given out"
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("UPDATE uploads SET tally = '{\"A\": [60, 5.0]}' WHERE position = 1", "verdict that was given out"),
-        ("DELETE FROM uploads WHERE position = 1", "position 1 is missing"),
-        ("UPDATE uploads SET tally = '{\"Z\": [60, 5.0]}' WHERE position = 2", "at position 2"),
-        ("UPDATE uploads SET sequence = 7 WHERE position = 2", "at position 2"),
+        ("UPDATE entries SET body = replace(body, '\"A\":[200,', '\"A\":[201,') WHERE position = 1", GIVEN_OUT),
+        ("DELETE FROM entries WHERE position = 1", "position 1 is missing"),
+        ("UPDATE entries SET body = replace(body, '\"A\"', '\"Z\"') WHERE position = 2", "at position 2"),
+        ("UPDATE entries SET body = replace(body, ' ', '') || ' x' WHERE position = 2", "at position 2"),
+        ("UPDATE entries SET id = 'lab-a/7' WHERE position = 2", "its id is 'lab-a/7'"),
+        ("UPDATE entries SET kind = 'gone' WHERE position = 2", "at position 2"),
+        ("UPDATE entries SET body = '[]' WHERE position = 2", "at position 2"),
         ("UPDATE studies SET method = 'gone'", "can't work with it"),
     ],
 )

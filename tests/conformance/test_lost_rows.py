@@ -11,13 +11,14 @@ from stored import PROBLEM, assert_replays, create, look, pause, send
 from uploads import batch, small_problem
 
 from bestarm.errors import Refused, ServiceError
+from bestarm.protocol.entries import Join
 from bestarm.service.storage import Storage
 
 
 def lose(storage: Storage, after: int) -> None:
     """What a restored backup or a lagging standby does, while the server runs."""
     with storage.engine.begin() as connection:
-        connection.execute(text("DELETE FROM uploads WHERE position > :after"), {"after": after})
+        connection.execute(text("DELETE FROM entries WHERE position > :after"), {"after": after})
 
 
 def test_a_log_that_became_shorter_is_read_again(opened: Any) -> None:
@@ -28,7 +29,7 @@ def test_a_log_that_became_shorter_is_read_again(opened: Any) -> None:
     with pytest.raises(Refused) as refusal:  # the site hears that uploads are gone
         send(storage, study, batch(PROBLEM, "lab-a", 6, size=1))
     assert refusal.value.code == "gap"
-    assert storage.join(study, "lab-a").result()[0] == 3
+    assert storage.join(study, Join("lab-a")).result()[0] == 3
     assert send(storage, study, batch(PROBLEM, "lab-b", 1, size=1))[0].position == 4
     for source in (storage, opened()):
         snapshot = look(source, study)
@@ -53,7 +54,7 @@ def test_a_study_that_is_gone_is_said_to_be_gone_and_holds_up_no_other(opened: A
     study, other = create(storage), create(storage, small_problem("others"))
     send(storage, study, batch(PROBLEM, "lab-a", 1))
     with storage.engine.begin() as connection:
-        for query in ("DELETE FROM uploads", "DELETE FROM studies WHERE id = :study"):
+        for query in ("DELETE FROM entries", "DELETE FROM studies WHERE id = :study"):
             connection.execute(text(query), {"study": study.id} if ":study" in query else {})
     with pause(storage):
         lost = storage.take(study, batch(PROBLEM, "lab-a", 2))
@@ -79,7 +80,7 @@ def test_a_study_that_another_server_stops_while_it_is_read_is_not_damaged(opene
 
     @event.listens_for(late.engine, "after_cursor_execute")
     def stop(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
-        if "FROM uploads" in statement and not stopped:
+        if "FROM entries" in statement and not stopped:
             stopped.append(True)
             if late.engine.dialect.name == "postgresql":  # SQLite's reader sees one state of the file
                 send(other, study, upload)

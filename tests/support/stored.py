@@ -11,32 +11,32 @@ import bestarm
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.server import Server
 from bestarm.service.storage import Storage
-from bestarm.service.storage.ledger import Snapshot, Study
+from bestarm.service.storage.overview import Charter, Overview
 
 PROBLEM = small_problem()
 
 
-def create(storage: Storage, problem: bestarm.Problem = PROBLEM, method: str = "sharp") -> Study:
+def create(storage: Storage, problem: bestarm.Problem = PROBLEM, method: str = "sharp") -> Charter:
     return storage.create(bestarm.method(method, problem, agents=4)).result().study
 
 
-def send(storage: Storage, study: Study, *uploads: Upload) -> list[Any]:
+def send(storage: Storage, study: Charter, *uploads: Upload) -> list[Any]:
     return [storage.take(study, upload).result() for upload in uploads]
 
 
-def look(storage: Storage, study: Study) -> Snapshot:
+def look(storage: Storage, study: Charter) -> Overview:
     return storage.look(study).result()
 
 
-def assert_replays(snapshot: Snapshot) -> None:
-    """The log, from nothing, gives what the snapshot says, bit for bit."""
-    log = snapshot.log[: snapshot.uploads]
-    replayed = Server.replay(snapshot.study.method, log)
-    assert len(replayed.log) == snapshot.uploads
-    assert replayed.total == snapshot.total
-    assert replayed.verdict == snapshot.verdict
-    assert [entry.position for entry in snapshot.entries[: snapshot.uploads]] == list(
-        range(1, snapshot.uploads + 1)
+def assert_replays(overview: Overview) -> None:
+    """The log, from nothing, gives what the overview says, bit for bit."""
+    log = overview.log[: overview.uploads]
+    replayed = Server.replay(overview.study.method, log)
+    assert len(replayed.log) == overview.uploads
+    assert replayed.total == overview.total
+    assert replayed.verdict == overview.verdict
+    assert [entry.position for entry in overview.judged[: overview.uploads]] == list(
+        range(1, overview.uploads + 1)
     )
     seen: dict[str, int] = {}
     for upload in log:

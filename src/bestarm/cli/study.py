@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +13,7 @@ import typer
 from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table
 from bestarm.cli.server import Journal, Output, Study, Token, Url, place
 from bestarm.client.connection import Connection, Settings, resolve
-from bestarm.errors import Refused, ServiceError, UserError
+from bestarm.errors import ServiceError, UserError
 
 app = typer.Typer(
     rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Studies on a server."
@@ -175,12 +177,33 @@ def export(
     """Write a study's whole log: the problem, every upload, and the verdict."""
     settings = resolve(url, token, study)
     with Connection.to(settings) as connection:
-        text = connection.send("GET", f"{place(settings, name)}/export?format={output}").text
-    if out is None:
-        print(text, end="" if text.endswith("\n") else "\n")
-        return
+        pieces = connection.stream(f"{place(settings, name)}/export?format={output}")
+        if out is not None:
+            write_whole(out, pieces)
+            return
+        last = b""
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+            last = piece or last
+        sys.stdout.buffer.write(b"" if last.endswith(b"\n") else b"\n")
+        sys.stdout.flush()
+
+
+def write_whole(out: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file that is there only when it is complete; one that was there before stays until then."""
+    special = out.exists() and not out.is_file()  # such as /dev/stdout
+    beside = out if special else out.with_name(f"{out.name}.part")
     try:
-        out.write_text(text, encoding="utf-8")
+        try:
+            with beside.open("wb") as file:
+                for piece in pieces:
+                    file.write(piece)
+            if not special:
+                beside.replace(out)
+        except BaseException:
+            if not special:
+                beside.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise UserError(f"{out}: it can't be written: {error.strerror}.") from None
 
@@ -191,26 +214,23 @@ def verify(
     output: Output = Format.table,
 ) -> None:
     """Recompute every verdict of an export from its log, without a server; exit code 1 if one differs."""
-    from bestarm.problem.file import naming, read_text
+    from bestarm.problem.file import naming
     from bestarm.protocol.messages import verdict_to_json
-    from bestarm.service.http.bodies import parse
-    from bestarm.service.view.verify import verify as recompute
+    from bestarm.service.view.export_file import ExportFile
+    from bestarm.service.view.verify import replay
 
     with naming(str(file)):
-        text = read_text(file)
-        try:
-            exported = parse(text.encode())
-        except Refused as error:
-            raise UserError(str(error).removeprefix("body: ")) from None
+        exported = ExportFile(file)
     try:
-        verdict = recompute(exported)
+        server = replay(exported)
     except ServiceError as error:
         raise ServiceError(f"{file} does not hold: {error}") from None
+    verdict, uploads = server.verdict, len(server.log)
     if output is Format.json:
-        print_json({"verified": True, "uploads": len(exported["uploads"]), "verdict": verdict_to_json(verdict)})
+        print_json({"verified": True, "uploads": uploads, "verdict": verdict_to_json(verdict)})
         return
     answer = f"the answer is {verdict.arm}" if verdict.stopped else f"{verdict.leader} leads, not settled yet"
-    print_table(f"{file} holds: {count(len(exported['uploads']), 'upload')} replayed, {answer}.")
+    print_table(f"{file} holds: {count(uploads, 'upload')} replayed, {answer}.")
 
 
 @app.command()

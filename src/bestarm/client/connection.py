@@ -134,12 +134,27 @@ class Connection:
 
     def send(self, method: str, path: str, json: object = None) -> httpx.Response:
         """Like `call`, for an answer that is not JSON."""
-        try:
+        with self._reaching():
             answer = self.http.request(method, path, json=json)
+        return self._accepted(answer)
+
+    def stream(self, path: str) -> Iterator[bytes]:
+        """An answer that may be long, piece by piece."""
+        with self._reaching(), self.http.stream("GET", path) as answer:
+            if not answer.is_success:
+                answer.read()
+            yield from self._accepted(answer).iter_bytes()
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        try:
+            yield
         except httpx.TimeoutException:
             raise ServiceError(f"the server at {self.url} did not answer in time; try again later.") from None
         except httpx.HTTPError as error:
             raise ServiceError(f"the server at {self.url} can't be reached: {error}.") from None
+
+    def _accepted(self, answer: httpx.Response) -> httpx.Response:
         if answer.is_success:
             return answer
         sentence, code = _refusal(answer)

@@ -360,6 +360,10 @@ class Server:
                 total = total + right.tally.resized(len(arms))
         return total
 
+    def plan_now(self, agent: str) -> Plan:
+        """What a site would do next that knows everything; the same for sites that work alike."""
+        return self._plan(agent, self.state, self.reading)
+
     def _plan(self, agent: str, state: Any, reading: Reading | None) -> Plan:
         """The next plan of a site, in the numbers of all arms that there ever were."""
         site = self.sites[agent]

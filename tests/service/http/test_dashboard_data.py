@@ -59,10 +59,11 @@ def test_the_outstanding_plan_is_the_one_that_the_site_has(
         assert site["bytes"] == sent[agent.name]
 
 
-def test_no_plan_is_claimed_before_the_first_upload(world: Any) -> None:
-    world.connect(world.token(role="agent", agent="lab-a")).call("POST", "/v1/studies/ligands/join")
+def test_the_first_plan_is_the_one_that_answered_the_join(world: Any) -> None:
+    lab = world.connect(world.token(role="agent", agent="lab-a"))
+    plan = lab.call("POST", "/v1/studies/ligands/join")["reply"]["plan"]
     (site,) = world.admin.call("GET", "/v1/studies/ligands/status")["sites"]
-    assert (site["plan"], site["bytes"]) == (None, 0)
+    assert (site["plan"], site["bytes"]) == (sum(count for _, count in plan), 0)
 
 
 def test_the_list_says_how_studies_went(world: Any) -> None:

@@ -14,7 +14,8 @@ from uploads import batch, small_problem
 
 import bestarm
 from bestarm.service.http.events import Hub, Watch, follow
-from bestarm.service.storage.ledger import Ledger, Study
+from bestarm.service.storage.ledger import Ledger
+from bestarm.service.storage.overview import Charter
 
 PROBLEM = small_problem()
 FIELDS = ["position", "agent", "sequence", "samples", "leader", "challenger", "breaking_index"]
@@ -30,19 +31,21 @@ def parse(text: str) -> list[tuple[int, str, Any]]:
 
 @pytest.fixture
 def ledger() -> Ledger:
-    return Ledger(Study(1, "ligands", PROBLEM, bestarm.method("sharp", PROBLEM, 4), "2026-01-01T00:00:00.000Z"))
+    return Ledger(
+        Charter(1, "ligands", PROBLEM, bestarm.method("sharp", PROBLEM, 4), "2026-01-01T00:00:00.000Z")
+    )
 
 
 def grow(ledger: Ledger, *sizes: int) -> None:
     for size in sizes:
         sequence = ledger.server.sequences.get("lab-a", 0) + 1
-        ledger.take(batch(PROBLEM, "lab-a", sequence, size=size), "2026-01-01T00:00:00.000Z")
+        ledger.append(batch(PROBLEM, "lab-a", sequence, size=size), "2026-01-01T00:00:00.000Z", 100)
 
 
 async def collect(hub: Hub, watch: Watch, ledger: Ledger, after: int, frames: int) -> str:
     """What a stream says until it has said so many frames."""
     text = ""
-    async for part in follow(hub, watch, after, 3.0, ledger.snapshot(False, {})):
+    async for part in follow(hub, watch, after, 3.0, ledger.overview({})):
         assert part is not None, f"nothing more came after {text!r}"
         text += part
         if len(FRAME.findall(text)) >= frames:
@@ -73,7 +76,7 @@ def test_a_stream_goes_on_while_the_log_grows_and_misses_nothing(ledger: Ledger)
             reading = asyncio.create_task(collect(hub, watch, ledger, 0, 300))
             for _ in range(30):
                 grow(ledger, *[1] * 10)
-                await asyncio.to_thread(hub.grown, ledger, len(ledger.entries))
+                await asyncio.to_thread(hub.grown, ledger)
                 await asyncio.sleep(0)
             told = [place for place, kind, _ in parse(await reading) if kind == "upload"]
         assert told[:299] == list(range(1, 300))
@@ -110,7 +113,7 @@ def test_an_idle_stream_gives_a_sign_of_life_and_ends_with_the_server(ledger: Le
         hub = Hub()
         signs = []
         with hub.watch(ledger.study) as watch:
-            async for part in follow(hub, watch, 0, 0.01, ledger.snapshot(False, {})):
+            async for part in follow(hub, watch, 0, 0.01, ledger.overview({})):
                 signs.append(part)
                 if len(signs) == 3:
                     hub.close()
@@ -127,11 +130,12 @@ def test_only_what_was_committed_is_told(ledger: Ledger) -> None:
         hub.open()
         grow(ledger, 1)
         with hub.watch(ledger.study) as watch:
-            stream = follow(hub, watch, 0, 0.05, ledger.snapshot(False, {}))
+            stream = follow(hub, watch, 0, 0.05, ledger.overview({}))
             first = await anext(stream)
             assert len(parse(first or "")) == 1
-            grow(ledger, 1, 1)
-            hub.grown(ledger, 2)  # of three, two are committed
+            grow(ledger, 1)
+            hub.grown(ledger)
+            grow(ledger, 1)  # and this one is not committed
             second = await anext(stream)
             assert [place for place, _, _ in parse(second or "")] == [2]
             assert await anext(stream) is None

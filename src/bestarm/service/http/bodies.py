@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
@@ -13,9 +13,9 @@ from starlette.responses import Response
 
 from bestarm.errors import Refused
 from bestarm.service.http.fit import fit, may_be_empty
+from bestarm.strict_json import CAREFUL, LONGEST_WHOLE, QUICK
 
 PATIENCE = 30.0  # seconds that a body may take to arrive
-LONGEST_WHOLE = 19  # digits, which is what 64 bits hold
 LONG = re.compile(rf"[0-9]{{{LONGEST_WHOLE + 1}}}")
 S = TypeVar("S", bound=BaseModel)
 COMPACT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
@@ -78,29 +78,3 @@ def parse(raw: bytes) -> Any:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise Refused(f"body: it is not JSON that can be used: {reason}.", "not-json", 400) from None
     return value
-
-
-def _constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not a number in JSON")
-
-
-def _whole(digits: str) -> int:
-    if len(digits.lstrip("-")) > LONGEST_WHOLE:
-        raise ValueError(f"a whole number has more than {LONGEST_WHOLE} digits")
-    return int(digits)
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ValueError(f"{name[:40]!r} appears twice in one object")
-            seen.add(name)
-    return value
-
-
-# The second looks at every whole number, which is slow, and needed only where there are many digits in a row.
-QUICK = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_pairs)
-CAREFUL = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_pairs, parse_int=_whole)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bestarm.service.storage.counters import Counters
-from bestarm.service.storage.ledger import Snapshot
+from bestarm.service.storage.overview import Overview
 
 
-def metrics(counters: Counters, waiting: int, damaged: int, snapshots: Iterable[Snapshot]) -> str:
+def metrics(counters: Counters, waiting: int, damaged: int, overviews: Iterable[Overview]) -> str:
     """All samples, each family with its help and its type."""
     requests = {
         f'route="{_escape(route)}",status="{status}"': count
@@ -25,7 +25,7 @@ def metrics(counters: Counters, waiting: int, damaged: int, snapshots: Iterable[
         *_family("damaged", "gauge", "Studies whose log can't be served.", {"": damaged}),
         *_family("streams", "gauge", "Event streams that are open.", {"": counters.streams}),
     ]
-    of = {f'study="{_escape(snapshot.study.name)}"': snapshot for snapshot in snapshots}
+    of = {f'study="{_escape(overview.study.name)}"': overview for overview in overviews}
     lines += _family("uploads_total", "counter", "Uploads in a log.", {k: s.uploads for k, s in of.items()})
     lines += _family("samples_total", "counter", "Pulls in a log.", {k: s.total.samples for k, s in of.items()})
     lines += _family(

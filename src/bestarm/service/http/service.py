@@ -10,7 +10,7 @@ from bestarm.service.http.auth import Access
 from bestarm.service.http.events import Hub
 from bestarm.service.http.rates import Buckets
 from bestarm.service.storage import Storage
-from bestarm.service.storage.ledger import Snapshot, Study
+from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tokens import Token
 
 POLL = 1.0  # seconds between two looks at what other processes have added to a study that is followed here
@@ -38,18 +38,18 @@ class Service:
         self.hub = Hub()
         storage.grown = self.hub.grown
 
-    async def study(self, name: str) -> Study:
+    async def study(self, name: str) -> Charter:
         """The study of this name; refused if there is none."""
         study = self.storage.known(name) or await asyncio.to_thread(self.storage.find, name)
         if study is None:
             raise Refused(f"there is no study {name[:70]!r}.", "unknown-study", 404)
         return study
 
-    async def look(self, name: str) -> Snapshot:
+    async def look(self, name: str) -> Overview:
         """A study as it stands."""
         return await self.storage.look(await self.study(name))
 
-    async def look_at(self, token: Token) -> tuple[list[Snapshot], int]:
+    async def look_at(self, token: Token) -> tuple[list[Overview], int]:
         """All studies that the caller may see, and how many more there are that are damaged."""
         names = [token.study] if token.study is not None else await asyncio.to_thread(self.storage.names)
         found = await asyncio.gather(*(self.look(name) for name in names), return_exceptions=True)
@@ -59,7 +59,7 @@ class Service:
                 damaged += 1
             elif isinstance(result, BaseException):
                 raise result
-        return [result for result in found if isinstance(result, Snapshot)], damaged
+        return [result for result in found if isinstance(result, Overview)], damaged
 
     async def poll(self) -> None:
         """Tell streams about uploads that other server processes have taken."""

@@ -1,184 +1,131 @@
-"""One study in memory: the replay of its log, and what was said at every position of it."""
+"""One study in memory: the replay of its log, and what was said at every upload of it."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from bestarm.core.counting import messages
-from bestarm.core.tally import Tally
-from bestarm.errors import Refused
-from bestarm.methods import Method, Verdict
-from bestarm.problem import Problem
-from bestarm.protocol.entries import Upload
-from bestarm.protocol.messages import MOST_PULLS, Conflict, Download, Gap, Stop
+from bestarm.core.plan import Plan
+from bestarm.protocol.entries import Entry, Join, Upload
+from bestarm.protocol.messages import MOST_PULLS, Download, Stop
 from bestarm.protocol.server import Server
+from bestarm.service.storage.overview import Charter, Contribution, Judged, Overview
 
-COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+NOTHING = Contribution()
 
 
 class OutOfRange(Exception):
     """Numbers that floating point can't compute with. The ledger that raised it must be thrown away."""
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
-    """What a study is about; it never changes."""
+class Ledger:
+    """Replays a study's log and takes its next entries. It decides nothing: `protocol.Server` does.
 
-    id: int
-    name: str
-    problem: Problem
-    method: Method
-    created_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An upload in the log and what the server knew after it; `samples` are those of the total."""
-
-    position: int
-    agent: str
-    sequence: int
-    samples: int
-    verdict: Verdict
-    received_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """The answer to an upload: its place in the log, and the reply of the protocol.
-
-    `text` is its tally as JSON if the upload is new, to be written to the log.
+    Plans stay in the database. One can be as long as there are arms, and only its size is shown.
     """
 
-    position: int
-    reply: Download | Stop
-    text: str | None = None
-
-    @property
-    def new(self) -> bool:
-        """Whether the log did not have it before."""
-        return self.text is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """What one agent has sent, and when it last did."""
-
-    uploads: int = 0
-    samples: int = 0
-    last_upload: str = ""
-    position: int = 0  # of its last upload in the log
-    bytes: int = 0  # of its uploads, as JSON
-    frame: int = 0  # of those bytes, the ones that come with every upload
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A study as of one commit. `entries` and `log` may have grown since: only the first `uploads` count."""
-
-    study: Study
-    closed: bool
-    uploads: int
-    entries: Sequence[Entry]
-    log: Sequence[Upload]
-    total: Tally
-    verdict: Verdict
-    stopped_at: int | None
-    sites: dict[str, Site]
-    joined: dict[str, str]
-
-    @property
-    def state(self) -> str:
-        """`closed`, `stopped` or `open`."""
-        return "closed" if self.closed else "open" if self.stopped_at is None else "stopped"
-
-    @property
-    def communications(self) -> int:
-        """Uploads and the downloads that answered them."""
-        return messages(self.uploads, self.stopped_at or 0)
-
-
-class Ledger:
-    """Replays a study's log and takes its next uploads. It decides nothing: `protocol.Server` does."""
-
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Charter) -> None:
         self.study = study
         self.server = Server(study.method)
-        self.entries: list[Entry] = []
-        self.sites: dict[str, Site] = {}
+        self.judged: list[Judged] = []
+        self.sites: dict[str, Contribution] = {}
+        self.end: tuple[int, str, str] | None = None  # the last entry's position, id and time
+
+    @property
+    def length(self) -> int:
+        """How many entries the log has."""
+        return len(self.server.entries)
 
     @property
     def stopped_at(self) -> int | None:
         """The position of the upload that settled the study."""
         return self.server.stopped_at
 
-    @property
-    def reply(self) -> Download | Stop:
-        """What an agent that joins now is told."""
-        return self.server.download()
+    def append(self, entry: Entry, received_at: str, size: int, plan: int | None = None) -> None:
+        """The next entry, of so many bytes, and how many pulls it was answered with, if it was."""
+        with _in_range():
+            self.server.append(entry)
+        self.end = (self.length, entry.id, received_at)
+        if isinstance(entry, Upload):
+            server = self.server
+            verdict, samples = server.verdict, server.samples
+            if (
+                not samples < MOST_PULLS
+                or math.isnan(verdict.breaking_index)
+                or not math.isfinite(verdict.evidence)
+            ):
+                raise OutOfRange
+            position = len(self.judged) + 1
+            self.judged.append(Judged(position, entry.agent, entry.sequence, samples, verdict, received_at))
+            site = self.sites.get(entry.agent, NOTHING)
+            self.sites[entry.agent] = Contribution(
+                site.uploads + 1,
+                site.samples + entry.tally.samples,
+                site.bytes + size,
+                max(site.last_seen, received_at),
+                plan,
+            )
+        elif isinstance(entry, Join):
+            site = self.sites.get(entry.agent, NOTHING)
+            self.sites[entry.agent] = replace(site, last_seen=max(site.last_seen, received_at), plan=plan)
 
-    def has(self, upload: Upload) -> bool:
-        """Whether the log has an upload of this agent with this sequence."""
-        return (upload.agent, upload.sequence) in self.server.positions
+    def plan_now(self, place: int, made: dict[Any, Plan]) -> Plan | None:
+        """The plan of a new entry from all that is known, made once for sites that work alike.
 
-    def take(self, upload: Upload, received_at: str) -> Taken:
-        """Append an upload to the log, or find it there; refused, with nothing changed, if neither fits."""
-        position = self.server.positions.get((upload.agent, upload.sequence))
-        try:
-            if position is not None:
-                return Taken(position, self.server.receive(upload))
-            return self.append(upload, received_at)
-        except Conflict as error:
-            raise Refused(str(error), "conflict", 409) from None
-        except Gap as error:
-            raise Refused(str(error), "gap", 409) from None
+        None once the study has stopped: who was heard before gets a plan from what was known then.
+        """
+        entry = self.server.entries[place].entry
+        if self.server.stopped or not isinstance(entry, Join | Upload):
+            return None
+        site = self.server.sites[entry.agent]
+        alike = self.study.id, site.plate, site.cannot
+        if alike not in made:
+            with _in_range():
+                made[alike] = self.server.plan_now(entry.agent)
+        return made[alike]
 
-    def append(self, upload: Upload, received_at: str) -> Taken:
-        """The next upload of the log."""
-        try:
-            with np.errstate(over="raise", invalid="raise", divide="raise"):
-                reply = self.server.receive(upload)
-        except (ArithmeticError, np.linalg.LinAlgError) as error:
-            raise OutOfRange from error
-        verdict, total = self.server.verdict, self.server.total
-        samples = total.samples
-        if (
-            not samples < MOST_PULLS
-            or math.isnan(verdict.breaking_index)
-            or not math.isfinite(verdict.evidence)
-        ):
-            raise OutOfRange
-        position = len(self.entries) + 1
-        entry = Entry(position, upload.agent, upload.sequence, samples, verdict, received_at)
-        self.entries.append(entry)
-        site = self.sites.get(upload.agent) or Site(frame=self._frame(upload.agent))
-        sent = site.samples + upload.tally.samples
-        text = COMPACT.encode(upload.tally.to_json(self.study.problem.arms))
-        size = site.bytes + site.frame + len(str(upload.sequence)) + len(text.encode())
-        self.sites[upload.agent] = Site(site.uploads + 1, sent, received_at, position, size, site.frame)
-        return Taken(position, reply, text)
+    def answer(self, place: int, plan: Plan | None) -> tuple[Download | Stop, Plan | None]:
+        """What an entry is answered, and the plan in it: the given one, or one from what was known then."""
+        logged = self.server.entries[place]
+        logged.plan = plan
+        with _in_range():
+            reply = self.server.answer(place)
+        made, logged.plan = logged.plan, None
+        entry = logged.entry
+        if made is not None and isinstance(entry, Join | Upload) and self.server.last[entry.agent] == place:
+            self.sites[entry.agent] = replace(self.sites[entry.agent], plan=made.size)
+        return reply, made
 
-    def _frame(self, agent: str) -> int:
-        """How many bytes there are around the tally and the sequence in an agent's uploads."""
-        empty = Upload(self.study.problem.fingerprint, agent, 0, self.server.start)
-        return len(COMPACT.encode(empty.to_json(self.study.problem.arms)).encode()) - len("0{}")
-
-    def snapshot(self, closed: bool, joined: dict[str, str]) -> Snapshot:
-        """The study as it stands, in values that stay as they are."""
-        return Snapshot(
+    def overview(self, seen: Mapping[str, str]) -> Overview:
+        """The study as it stands; `seen` is when a site last joined, also if it had nothing new to say."""
+        sites = self.sites | {
+            agent: replace(self.sites[agent], last_seen=max(self.sites[agent].last_seen, moment))
+            for agent, moment in seen.items()
+            if agent in self.sites
+        }
+        return Overview(
             study=self.study,
-            closed=closed,
-            uploads=len(self.entries),
-            entries=self.entries,
+            closed=self.server.closed is not None,
+            uploads=len(self.judged),
+            length=self.length,
+            judged=self.judged,
             log=self.server.log,
             total=self.server.total,
             verdict=self.server.verdict,
             stopped_at=self.stopped_at,
-            sites=dict(self.sites),
-            joined=joined,
+            sites=sites,
         )
+
+
+@contextmanager
+def _in_range() -> Iterator[None]:
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            yield
+    except (ArithmeticError, np.linalg.LinAlgError) as error:
+        raise OutOfRange from error

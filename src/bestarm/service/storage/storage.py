@@ -20,22 +20,26 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceE
 
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import Method
-from bestarm.protocol.entries import Upload
-from bestarm.service.storage import clock, studies
+from bestarm.protocol.entries import Join, Upload
+from bestarm.protocol.messages import Download, Stop
+from bestarm.service.storage import clock, log, studies
 from bestarm.service.storage.counters import Counters
 from bestarm.service.storage.database import Pen, open_engine
-from bestarm.service.storage.ledger import Ledger, Snapshot, Study, Taken
+from bestarm.service.storage.ledger import Ledger, OutOfRange
 from bestarm.service.storage.names import NAME
+from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.pending import Pending
-from bestarm.service.storage.tables import prepare, tokens, uploads
+from bestarm.service.storage.schema import prepare
+from bestarm.service.storage.tables import entries, tokens
 from bestarm.service.storage.tables import studies as study_rows
+from bestarm.service.storage.taken import Taken
 from bestarm.service.storage.tokens import Grant, Role, Token, hash_of, new_id, new_secret
-from bestarm.service.storage.work import Work
+from bestarm.service.storage.work import EXTREME, Work
 from bestarm.service.storage.writer import Task, Writer
 
-log = logging.getLogger("bestarm.service")
+logger = logging.getLogger("bestarm.service")
 
-Grown = Callable[[Ledger, int], None]
+Grown = Callable[[Ledger], None]
 AWAY = "the storage can't be reached; nothing is known to have changed, so send it again later."
 
 
@@ -46,9 +50,10 @@ class Storage:
         self.engine = open_engine(url)
         self.now = now
         self.counters = Counters()
-        self.grown: Grown = lambda ledger, length: None  # called by the writer after a commit
+        self.grown: Grown = lambda ledger: None  # called by the writer after a commit
         self._ledgers: dict[int, Ledger] = {}
-        self._studies: dict[str, Study] = {}
+        self._studies: dict[str, Charter] = {}
+        self._seen: dict[int, dict[str, str]] = {}
         self._pen = Pen(self.engine)
         try:
             with self._pen.transaction() as connection:
@@ -74,15 +79,15 @@ class Storage:
 
     def report(self, what: str, error: Exception) -> None:
         """Write down a failure of the storage."""
-        log.error("%s: %s", what, _first_line(error))
+        logger.error("%s: %s", what, _first_line(error))
 
     # Studies
 
-    def create(self, method: Method) -> Pending[Snapshot]:
+    def create(self, method: Method) -> Pending[Overview]:
         """A new study, named after its problem; refused if there is one of that name."""
-        row = studies.to_row(method) | {"created_at": clock.write(self.now()), "closed": False}
+        row = studies.to_row(method) | {"created_at": clock.write(self.now())}
 
-        def act(work: Work) -> Snapshot:
+        def act(work: Work) -> Overview:
             name = row["name"]
             if work.connection.execute(select(study_rows.c.id).where(study_rows.c.name == name)).first():
                 raise Refused(
@@ -95,7 +100,7 @@ class Storage:
 
         return self._submit(act, None, writes=True)
 
-    def find(self, name: str) -> Study | None:
+    def find(self, name: str) -> Charter | None:
         """The study of this name. It may ask the database, so don't call it on an event loop."""
         found = self._studies.get(name)
         if found is None and NAME.fullmatch(name):
@@ -105,7 +110,7 @@ class Storage:
                 found = self._studies.setdefault(name, found)
         return found
 
-    def known(self, name: str) -> Study | None:
+    def known(self, name: str) -> Charter | None:
         """The same, if this process has read it before; never asks the database."""
         return self._studies.get(name)
 
@@ -122,55 +127,54 @@ class Storage:
                 assert study is not None
                 self.look(study).result()
             except ServiceError as error:
-                log.error("%s", error)
+                logger.error("%s", error)
 
-    def look(self, study: Study) -> Pending[Snapshot]:
+    def look(self, study: Charter) -> Pending[Overview]:
         """The study as it stands."""
         return self._submit(lambda work: work.look(study), study, writes=False)
 
     def lengths(self, ids: Iterable[int]) -> dict[int, int]:
-        """How long the logs of these studies are, in the database."""
-        query = select(uploads.c.study_id, func.max(uploads.c.position)).group_by(uploads.c.study_id)
+        """How many entries the logs of these studies have, in the database."""
+        query = select(entries.c.study_id, func.max(entries.c.position)).group_by(entries.c.study_id)
         with self._reading() as connection:
-            return {
-                row[0]: row[1] for row in connection.execute(query.where(uploads.c.study_id.in_(list(ids))))
-            }
+            rows = connection.execute(query.where(entries.c.study_id.in_(list(ids)))).all()
+        return {row[0]: row[1] for row in rows}
 
-    def set_closed(self, study: Study, closed: bool) -> Pending[Snapshot]:
-        """Close a study to joins and uploads, or open it again."""
+    def entries(self, study: Charter, length: int) -> Iterator[Any]:
+        """The rows of the first `length` entries of a log, a few at a time: all of them may be a lot."""
+        done = 0
+        while done < length:
+            with self._reading() as connection:
+                rows = connection.execute(log.AFTER, {"study": study.id, "after": done}).all()
+            if not rows:
+                raise ServiceError(f"study {study.name!r}: its log ends after {done} of {length} entries.")
+            yield from rows[: length - done]
+            done += len(rows)
 
-        def act(work: Work) -> Snapshot:
-            change = study_rows.update().where(study_rows.c.id == study.id).values(closed=closed)
-            work.connection.execute(change)
-            work.closed[study.id] = closed
+    def set_closed(self, study: Charter, closed: bool, by: str) -> Pending[Overview]:
+        """Close a study to joins and uploads, or open it again; `by` is who does it."""
+        received_at = clock.write(self.now())
+
+        def act(work: Work) -> Overview:
+            work.set_closed(study, closed, by, received_at)
             return work.look(study)
 
         return self._submit(act, study, writes=True)
 
-    def join(self, study: Study, agent: str, journal: str | None = None) -> Pending[tuple[int, Any]]:
-        """An agent's last sequence and the reply that its next plan follows from; again is harmless."""
-        joined_at = clock.write(self.now())
+    def join(self, study: Charter, join: Join) -> Pending[tuple[int, Download | Stop]]:
+        """An agent's last sequence, and its plan or the verdict; again is harmless."""
+        received_at = clock.write(self.now())
+        return self._submit(lambda work: work.join(study, join, received_at), study, writes=True)
 
-        def act(work: Work) -> tuple[int, Any]:
-            ledger = work.open_ledger(study)
-            work.see(study, agent, journal, joined_at)
-            return ledger.server.sequences.get(agent, 0), ledger.reply
-
-        return self._submit(act, study, writes=True)
-
-    def take(self, study: Study, upload: Upload) -> Pending[Taken]:
+    def take(self, study: Charter, upload: Upload) -> Pending[Taken]:
         """Record an upload and answer it; the same upload again gets the same answer."""
         received_at = clock.write(self.now())
-
-        def act(work: Work) -> Taken:
-            return work.take(study, upload, received_at)
-
-        return self._submit(act, study, writes=True)
+        return self._submit(lambda work: work.take(study, upload, received_at), study, writes=True)
 
     # Tokens
 
     def grant(
-        self, grant: Grant, study: Study | None, secret: str | None = None
+        self, grant: Grant, study: Charter | None, secret: str | None = None
     ) -> Pending[tuple[str, dict[str, Any]]]:
         """A new token: the secret, which is kept nowhere, and what may be shown of it."""
         secret = secret or new_secret()
@@ -217,7 +221,7 @@ class Storage:
 
         return self._submit(act, None, writes=True)
 
-    def revoke(self, token_id: str, study: Study | None) -> Pending[Token]:
+    def revoke(self, token_id: str, study: Charter | None) -> Pending[Token]:
         """Make a token worthless; again is harmless. The last administrator's token is kept."""
         revoked_at = clock.write(self.now())
         now = self.now()
@@ -243,7 +247,7 @@ class Storage:
 
         return self._submit(act, None, writes=True)
 
-    def tokens(self, study: Study | None) -> list[Token]:
+    def tokens(self, study: Charter | None) -> list[Token]:
         """The tokens of a study, or all."""
         with self._reading() as connection:
             return self._read_tokens(connection, None if study is None else tokens.c.study_id == study.id)
@@ -256,7 +260,7 @@ class Storage:
 
     # Inside
 
-    def _submit(self, act: Callable[[Work], Any], study: Study | None, *, writes: bool) -> Pending[Any]:
+    def _submit(self, act: Callable[[Work], Any], study: Charter | None, *, writes: bool) -> Pending[Any]:
         return self._writer.submit(Task(act, None if study is None else study.id, writes))
 
     def _run(self, tasks: list[Task]) -> None:
@@ -273,7 +277,8 @@ class Storage:
                 if _lost(error):
                     self._fail(tasks, error)
                 elif len(tasks) == 1:
-                    tasks[0].pending.settle(error=error)
+                    extreme = isinstance(error, OutOfRange)
+                    tasks[0].pending.settle(error=Refused(EXTREME, "refused", 422) if extreme else error)
                 else:
                     for task in tasks:  # whose fault it is shows when each is alone
                         self._run([task])
@@ -282,7 +287,7 @@ class Storage:
     def _commit(self, tasks: list[Task]) -> None:
         outcomes: list[tuple[Task, Any, Exception | None]] = []
         with self.counters.commit(len(tasks)), self._pen.transaction() as connection:
-            work = Work(self._ledgers, connection)
+            work = Work(self._ledgers, connection, self._seen)
             work.lock({task.study for task in tasks if task.study is not None and task.writes})
             for task in tasks:
                 try:
@@ -293,7 +298,7 @@ class Storage:
         for ledger in work.ledgers.values():
             self._ledgers[ledger.study.id] = ledger
             self._studies[ledger.study.name] = ledger.study
-            self.grown(ledger, len(ledger.entries))
+            self.grown(ledger)
         for task, result, refused in outcomes:
             task.pending.settle(result, refused)
 
@@ -315,7 +320,7 @@ class Storage:
             self.report("the storage failed", error)
             raise Refused(AWAY, "storage", 503) from None
 
-    def _read_study(self, connection: Connection, name: str) -> Study | None:
+    def _read_study(self, connection: Connection, name: str) -> Charter | None:
         row = connection.execute(study_rows.select().where(study_rows.c.name == name)).first()
         return None if row is None else studies.from_row(row)
 

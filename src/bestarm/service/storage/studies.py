@@ -1,25 +1,25 @@
-"""A study as a row of a table, and a log's rows as a ledger again."""
+"""A study as a row of a table, and whether it still is what was given out."""
 
 from __future__ import annotations
 
 import json
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row
+import sqlalchemy
 
 from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning, ServiceError, UserError, either
 from bestarm.methods import Kind, Method, Parameter, Verdict, federated, method
 from bestarm.problem import Problem
-from bestarm.protocol.entries import Upload
-from bestarm.protocol.messages import tally_from_json, verdict_to_json
-from bestarm.service.storage.ledger import Ledger, OutOfRange, Study
+from bestarm.protocol.messages import verdict_from_json, verdict_to_json
+from bestarm.service.storage.ledger import Ledger
 from bestarm.service.storage.names import check_name
+from bestarm.service.storage.overview import Charter
 
 MOST_AGENTS = 1_000_000
 MOST_DIMENSIONS = 2_000
@@ -83,35 +83,21 @@ def to_row(built: Method) -> dict[str, Any]:
     }
 
 
-def from_row(row: Row[Any]) -> Study:
+def from_row(row: sqlalchemy.Row[Any]) -> Charter:
     """The study that a row describes."""
     try:
         problem = read_problem(json.loads(row.problem))
         built = build(problem, row.method, row.agents, json.loads(row.parameters))
     except UserError as error:
         raise ServiceError(f"study {row.name!r}: this bestarm can't work with it: {error}") from None
-    return Study(row.id, row.name, problem, built, row.created_at)
-
-
-def replay(ledger: Ledger, rows: Iterable[Row[Any]]) -> None:
-    """Append rows of the log; a row that no server wrote is a damaged study."""
-    problem, name = ledger.study.problem, ledger.study.name
-    for row in rows:
-        try:
-            if row.position != len(ledger.entries) + 1:
-                raise UserError(f"position {len(ledger.entries) + 1} is missing.")
-            tally = tally_from_json(json.loads(row.tally), problem)
-            ledger.append(Upload(problem.fingerprint, row.agent, row.sequence, tally), row.received_at)
-        except (ValueError, OutOfRange) as error:
-            raise ServiceError(
-                f"study {name!r}: its log can't be replayed at position {row.position}: {error}"
-            ) from None
+    return Charter(row.id, row.name, problem, built, row.created_at)
 
 
 def check_verdict(ledger: Ledger, stopped_at: int | None, verdict: str | None) -> None:
     """The verdict that was given out never changes: a log that now says otherwise is not served."""
-    found = None if ledger.stopped_at is None else verdict_text(ledger.server.verdict)
-    if (ledger.stopped_at, found) != (stopped_at, verdict):
+    found = None if ledger.stopped_at is None else ledger.server.verdict
+    given_out = None if verdict is None else verdict_from_json(json.loads(verdict))
+    if (ledger.stopped_at, found) != (stopped_at, given_out):
         raise ServiceError(
             f"study {ledger.study.name!r}: its log does not lead to the verdict that was given out; "
             "the log was changed, or another version of bestarm wrote it."

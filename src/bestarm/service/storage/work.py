@@ -6,143 +6,165 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
+from bestarm.core.plan import Plan
 from bestarm.errors import Refused, ServiceError
-from bestarm.protocol.entries import Upload
-from bestarm.service.storage import studies
-from bestarm.service.storage.ledger import Ledger, OutOfRange, Snapshot, Study, Taken
-from bestarm.service.storage.tables import sites, uploads
+from bestarm.protocol.entries import Close, Entry, Join, Reopen, Upload
+from bestarm.protocol.messages import Conflict, Download, Gap, Over, ProtocolError, Stop
+from bestarm.service.storage import log, studies
+from bestarm.service.storage.joining import news
+from bestarm.service.storage.ledger import Ledger, OutOfRange
+from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tables import studies as study_rows
+from bestarm.service.storage.taken import Taken
+from bestarm.service.storage.tokens import new_id
 
+CLOSED = "study {name!r} is closed; ask its administrator to reopen it."
 EXTREME = "upload: its numbers, added to what is known, are too large to compute with."
 GONE = "the study is not in the storage any more; if an older copy was put in its place, restart the server."
-OTHER_JOURNAL = (
-    "agent {agent!r} has joined with another journal, and two would be taken for one; use that journal, or ask "
-    "for a token with a new agent name."
-)
-
-# What every transaction says, put together once.
-LOCK = select(study_rows.c.closed).where(study_rows.c.id == bindparam("study")).with_for_update()
-FROM = (
-    uploads.select()
-    .where(uploads.c.study_id == bindparam("study"), uploads.c.position >= bindparam("first"))
-    .order_by(uploads.c.position)
-)
-APPEND = "INSERT INTO uploads (study_id, position, agent, sequence, tally, received_at) VALUES "
+LOCK = select(study_rows.c.id).where(study_rows.c.id == bindparam("study")).with_for_update()
 
 
 class Work:
     """One transaction of the writer: the studies it touches, caught up with their logs, and rows to insert.
 
     A ledger leaves the memory when the transaction takes it and comes back after the commit, so a
-    transaction that fails takes what it did to the ledger with it.
+    transaction that fails takes what it did to the ledger with it. `seen` is when a site last joined, whether
+    it had anything new to say or not.
     """
 
-    def __init__(self, memory: dict[int, Ledger], connection: Connection) -> None:
+    def __init__(
+        self, memory: dict[int, Ledger], connection: Connection, seen: dict[int, dict[str, str]]
+    ) -> None:
         self.memory = memory
         self.connection = connection
-        self.closed: dict[int, bool] = {}
+        self.seen = seen
         self.ledgers: dict[int, Ledger] = {}
-        self._rows: list[tuple[Any, ...]] = []
+        self._unanswered: list[tuple[Ledger, int, str, str, Taken]] = []
+        self._rows: list[log.Written] = []
 
     def lock(self, ids: set[int]) -> None:
         """Lock these studies until the commit, in the order of their ids, so that nobody waits in a ring."""
         for study in sorted(ids):
-            closed = self.connection.execute(LOCK, {"study": study}).scalar()
-            if closed is None:
+            if self.connection.execute(LOCK, {"study": study}).scalar() is None:
                 raise ServiceError(GONE)
-            self.closed[study] = closed
 
     def lock_tokens(self) -> None:
         """Let no other process change the tokens until the commit (SQLite has one writer anyway)."""
         if self.connection.dialect.name == "postgresql":
             self.connection.exec_driver_sql("LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE")
 
-    def ledger(self, study: Study) -> Ledger:
+    def ledger(self, study: Charter) -> Ledger:
         """The study, replayed to the end of its log."""
         if study.id not in self.ledgers:
             ledger = self.memory.pop(study.id, None)
-            if ledger is None or not self._catch_up(ledger):
+            if ledger is None or not log.catch_up(self.connection, ledger):
                 ledger = Ledger(study)
-                self._catch_up(ledger)
+                log.catch_up(self.connection, ledger)
                 given_out = select(study_rows.c.stopped_at, study_rows.c.verdict)
                 row = self.connection.execute(given_out.where(study_rows.c.id == study.id)).one()
-                if row.stopped_at is not None and row.stopped_at > len(ledger.entries):
-                    self._catch_up(ledger)  # another server has stopped the study between the two questions
+                if row.stopped_at is not None and row.stopped_at > len(ledger.judged):
+                    # Another server has stopped the study between the two questions.
+                    log.catch_up(self.connection, ledger)
                 studies.check_verdict(ledger, row.stopped_at, row.verdict)
             self.ledgers[study.id] = ledger
         return self.ledgers[study.id]
 
-    def _catch_up(self, ledger: Ledger) -> bool:
-        """Replay what the log has gained; False, and the ledger is worthless, if it has lost what was there.
-
-        A database that was restored or failed over while the server ran may know less than the server.
-        """
-        known = len(ledger.entries)
-        rows = list(self.connection.execute(FROM, {"study": ledger.study.id, "first": known}))
-        if known:
-            last = ledger.entries[-1]
-            expected = (last.position, last.agent, last.sequence)
-            if not rows or (rows[0].position, rows[0].agent, rows[0].sequence) != expected:
-                return False
-        studies.replay(ledger, rows[1:] if known else rows)
-        return True
-
-    def open_ledger(self, study: Study) -> Ledger:
-        """The same for a study that is locked; refused if it is closed."""
-        if self.closed[study.id]:
-            raise Refused(f"study {study.name!r} is closed; ask its administrator to reopen it.", "closed", 409)
-        return self.ledger(study)
-
-    def look(self, study: Study) -> Snapshot:
+    def look(self, study: Charter) -> Overview:
         """What is to be shown of a study."""
         ledger = self.ledger(study)
-        if study.id not in self.closed:
-            query = select(study_rows.c.closed).where(study_rows.c.id == study.id)
-            self.closed[study.id] = self.connection.execute(query).scalar_one()
-        seen = self.connection.execute(sites.select().where(sites.c.study_id == study.id))
-        return ledger.snapshot(self.closed[study.id], {row.agent: row.joined_at for row in seen})
+        self._answer()
+        return ledger.overview(self.seen.get(study.id, {}))
 
-    def see(self, study: Study, agent: str, journal: str | None, joined_at: str) -> None:
-        """Note that an agent has joined; it is the agent of the first journal that it names."""
-        here = (sites.c.study_id == study.id) & (sites.c.agent == agent)
-        known = self.connection.execute(sites.select().where(here)).first()
-        if known is None:
-            row = {"study_id": study.id, "agent": agent, "journal": journal, "joined_at": joined_at}
-            self.connection.execute(sites.insert().values(**row))
-            return
-        if journal is not None and known.journal not in (None, journal):
-            raise Refused(OTHER_JOURNAL.format(agent=agent), "other-journal", 409)
-        change = sites.update().where(here)
-        self.connection.execute(change.values(joined_at=joined_at, journal=known.journal or journal))
-
-    def take(self, study: Study, upload: Upload, received_at: str) -> Taken:
-        """Append an upload to the log of a study that is locked."""
+    def take(self, study: Charter, upload: Upload, received_at: str) -> Taken:
+        """Append an upload to the log of a study that is locked, or find it there."""
         ledger = self.ledger(study)
-        if not ledger.has(upload):
-            self.open_ledger(study)
-        stopped_before = ledger.stopped_at
+        place = ledger.server.places.get(upload.id)
+        return self._add(ledger, upload, received_at) if place is None else self._again(ledger, upload, place)
+
+    def join(self, study: Charter, join: Join, received_at: str) -> tuple[int, Download | Stop]:
+        """An agent's last sequence and its plan; a join that says something new is written to the log."""
+        ledger = self.ledger(study)
+        server = ledger.server
+        if server.closed is not None:
+            raise Refused(CLOSED.format(name=study.name), "closed", 409)
+        entry = news(join, server)
+        if entry is not None:
+            taken = self._add(ledger, entry, received_at)
+            self._answer()
+            reply = taken.reply
+        elif server.stopped:
+            reply = server.last_answer(join.agent)
+        else:
+            reply = self._recall(ledger, server.last[join.agent])
+        self.seen.setdefault(study.id, {})[join.agent] = received_at
+        return server.sequences.get(join.agent, 0), reply
+
+    def set_closed(self, study: Charter, closed: bool, by: str, received_at: str) -> None:
+        """Close a study that is locked, or open it again; nothing happens if it is so already."""
+        ledger = self.ledger(study)
+        if closed != (ledger.server.closed is not None):
+            self._add(ledger, Close(new_id(), by) if closed else Reopen(new_id(), by), received_at)
+
+    def flush(self) -> None:
+        """Answer what was taken, and write its rows."""
+        self._answer()
+        if self._rows:
+            log.append(self.connection, self._rows)
+            self._rows = []
+
+    def _add(self, ledger: Ledger, entry: Entry, received_at: str) -> Taken:
+        """Append an entry; refused, with nothing changed, if it does not fit."""
+        study, stopped_before = ledger.study, ledger.stopped_at
+        body = log.body_text(entry, ledger.server.arms)
         try:
-            taken = ledger.take(upload, received_at)
+            ledger.append(entry, received_at, len(body.encode()))
+        except (Gap, Over) as error:
+            raise _refused(study, error) from None
         except OutOfRange:
             # This ledger can't be trusted any more: the next verb reads the log again, this transaction's rows
             # included.
             self.flush()
             del self.ledgers[study.id]
             raise Refused(EXTREME, "refused", 422) from None
-        if taken.new:
-            row = (study.id, taken.position, upload.agent, upload.sequence, taken.text, received_at)
-            self._rows.append(row)
+        taken = Taken(len(ledger.judged), new=True)
+        self._unanswered.append((ledger, ledger.length - 1, body, received_at, taken))
+        if study.method.recipe.sends_total:
+            self._answer()  # the plan follows from the total that goes with it
         if ledger.stopped_at != stopped_before:
             change = study_rows.update().where(study_rows.c.id == study.id)
             verdict = studies.verdict_text(ledger.server.verdict)
             self.connection.execute(change.values(stopped_at=ledger.stopped_at, verdict=verdict))
         return taken
 
-    def flush(self) -> None:
-        """Write the rows that were gathered, in one statement: the driver takes a turn for each."""
-        if self._rows:
-            mark = "?" if self.connection.dialect.paramstyle == "qmark" else "%s"
-            places = f"({', '.join([mark] * len(self._rows[0]))})"
-            text = APPEND + ", ".join([places] * len(self._rows))
-            self.connection.exec_driver_sql(text, tuple(value for row in self._rows for value in row))
-            self._rows = []
+    def _answer(self) -> None:
+        """Answer what was taken so far. Plans are the costly part, and what is taken together shares them."""
+        made: dict[Any, Plan] = {}
+        for ledger, place, body, received_at, taken in self._unanswered:
+            taken.answer, plan = ledger.answer(place, ledger.plan_now(place, made))
+            self._rows.append(log.written(ledger, place, body, received_at, plan))
+        self._unanswered = []
+
+    def _again(self, ledger: Ledger, entry: Entry, place: int) -> Taken:
+        """The answer that an entry got when it came first; refused if it is another one by the same id."""
+        logged = ledger.server.entries[place]
+        if logged.entry != entry:
+            try:
+                ledger.server.receive(entry)
+            except Conflict as error:
+                raise _refused(ledger.study, error) from None
+        return Taken(logged.uploads, new=False, answer=self._recall(ledger, place))
+
+    def _recall(self, ledger: Ledger, place: int) -> Download | Stop:
+        """What an entry of the log was answered. Its plan is in the database."""
+        self.flush()
+        kept = log.recall(self.connection, ledger, place)
+        reply, plan = ledger.answer(place, kept)
+        if kept is None and plan is not None:
+            log.keep_plan(self.connection, ledger, place, plan)
+        return reply
+
+
+def _refused(study: Charter, error: ProtocolError) -> Refused:
+    if isinstance(error, Over):
+        return Refused(CLOSED.format(name=study.name), "closed", 409)
+    return Refused(str(error), "conflict" if isinstance(error, Conflict) else "gap", 409)

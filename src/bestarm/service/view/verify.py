@@ -3,56 +3,116 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bestarm.errors import ServiceError, UserError
 from bestarm.methods import METHODS, Verdict, method
 from bestarm.problem import Problem
-from bestarm.protocol.entries import Upload
-from bestarm.protocol.messages import verdict_to_json
+from bestarm.protocol.entries import ENTRIES, Entry, Upload, entry_from
+from bestarm.protocol.messages import upload_from_json, verdict_to_json
 from bestarm.protocol.server import Server
+from bestarm.service.view.export_file import LISTS, ExportFile
 
 NEEDED = ("problem", "method", "parameters", "agents", "uploads", "verdict")
+UPLOADED = ("agent", "sequence", "tally", "received_at")  # what an upload says in both lists
+
+
+class ExportObject:
+    """An export that is in memory already, with what `ExportFile` has."""
+
+    def __init__(self, export: object) -> None:
+        whole = export if isinstance(export, dict) else {}
+        self.lists = {name for name in LISTS if isinstance(whole.get(name), list)}
+        self.facts = {key: value for key, value in whole.items() if key not in self.lists}
+        self._whole = whole
+
+    def rows(self, name: str) -> Iterator[Any] | None:
+        """The elements of a list; None if there is no list of this name."""
+        return iter(self._whole[name]) if name in self.lists else None
 
 
 def verify(export: object) -> Verdict:
     """The verdict that an export's log leads to; a `ServiceError` says where the export disagrees with it."""
-    if not isinstance(export, dict) or any(key not in export for key in NEEDED):
+    return replay(ExportObject(export)).verdict
+
+
+def replay(export: ExportObject | ExportFile) -> Server:
+    """The server that an export's log leads to, checked at every step against what the export says.
+
+    An export of version 0.1 has no entries, and its log is its uploads. Plans are not made again: what a site
+    was asked for has no part in what its data say.
+    """
+    server = _server(export.facts, export.lists)
+    uploads, verdicts, entries = (export.rows(name) for name in ("uploads", "verdicts", "entries"))
+    assert uploads is not None
+    for position, row in enumerate(uploads if entries is None else entries, 1):
+        try:
+            entry = _entry(row, server, Upload.word if entries is None else None)
+            server.append(entry)
+        except UserError as error:
+            what = "upload" if entries is None else "entry"
+            raise ServiceError(f"the {what} at position {position} can't be right: {error}") from None
+        if row.get("position") != position:
+            raise ServiceError(f"the log is not in order: position {position} is missing.")
+        if not isinstance(entry, Upload):
+            continue
+        place = len(server.log)
+        if entries is not None and not _same(next(uploads, None), row, place):
+            raise ServiceError(f"the upload at position {place} is not the one in the log.")
+        if verdicts is not None:
+            _compare(f"at position {place}", next(verdicts, None), server.verdict)
+    for name, rest in (("uploads", uploads), ("verdicts", verdicts)):
+        if rest is not None and next(rest, None) is not None:
+            raise ServiceError(f"there are more {name} than uploads in the log.")
+    _compare("at the end", export.facts["verdict"], server.verdict)
+    return server
+
+
+def _server(facts: Mapping[str, Any], lists: set[str]) -> Server:
+    """The server before the first entry."""
+    if any(key not in facts and key not in lists for key in NEEDED):
         raise UserError(f"export: it must be an object with {', '.join(NEEDED)}, as `study export` writes it.")
-    if not isinstance(export["method"], str) or export["method"] not in METHODS:
-        raise UserError(f"export: its method is {export['method']!r}, which this bestarm does not know.")
-    parameters, rows = export["parameters"], export["uploads"]
+    if any(name in facts for name in LISTS):
+        raise UserError(f"export: {' and '.join(LISTS)} must be lists.")
+    if not isinstance(facts["method"], str) or facts["method"] not in METHODS:
+        raise UserError(f"export: its method is {facts['method']!r}, which this bestarm does not know.")
+    parameters = facts["parameters"]
     if not isinstance(parameters, dict) or parameters.keys() & {"name", "problem", "agents"}:
         raise UserError("export: parameters must be an object of name: value.")
-    if not isinstance(rows, list) or not isinstance(export.get("verdicts", []), list):
-        raise UserError("export: uploads and verdicts must be lists.")
-    problem = Problem.from_dict(export["problem"])
-    server = Server(method(export["method"], problem, export["agents"], **parameters))
-    verdicts = export.get("verdicts")
-    if verdicts is not None and len(verdicts) != len(rows):
-        raise ServiceError(f"there are {len(rows)} uploads and {len(verdicts)} verdicts.")
-    for place, row in enumerate(rows, 1):
-        try:
-            server.receive(_upload(row, problem))
-        except UserError as error:
-            raise ServiceError(f"the upload at position {place} can't be right: {error}") from None
-        if row.get("position") != place or len(server.log) != place:
-            raise ServiceError(f"the log is not in order: position {place} is missing, or repeats an upload.")
-        if verdicts is not None:
-            _compare(f"at position {place}", verdicts[place - 1], server.verdict)
-    _compare("at the end", export["verdict"], server.verdict)
-    return server.verdict
+    problem = Problem.from_dict(facts["problem"])
+    return Server(method(facts["method"], problem, facts["agents"], **parameters))
 
 
-def _upload(row: Any, problem: Problem) -> Upload:
+def _entry(row: Any, server: Server, known: str | None) -> Entry:
+    """An entry as an export has it; its kind may be known."""
     if not isinstance(row, dict):
         raise UserError(f"it is {row!r}.")
-    body = {key: row.get(key) for key in ("agent", "sequence", "tally")}
-    return Upload.from_json(body | {"problem": problem.fingerprint}, problem)
+    kind = known or str(row.get("kind"))
+    if kind == Upload.word:
+        body = {"problem": server.terms.fingerprint} | {
+            key: row.get(key) for key in ("agent", "sequence", "tally")
+        }
+        return upload_from_json(body, server.terms, server.arms)
+    if kind not in ENTRIES:
+        raise UserError(f"its kind is {kind!r}, which this bestarm does not know.")
+    try:
+        return entry_from(kind, {key: row[key] for key in ENTRIES[kind].__slots__}, server.arms)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise UserError(f"it is no entry: {error}.") from None
+
+
+def _same(listed: Any, row: Mapping[str, Any], place: int) -> bool:
+    """Whether an upload in the list of uploads is the one in the log."""
+    if not isinstance(listed, dict) or listed.get("position") != place:
+        return False
+    return all(listed.get(key) == row.get(key) for key in UPLOADED)
 
 
 def _compare(where: str, given: object, replayed: Verdict) -> None:
     expected = verdict_to_json(replayed)
+    if isinstance(given, dict) and "reason" not in given:  # as the first version wrote it
+        del expected["reason"]
     if json.dumps(given, sort_keys=True) != json.dumps(expected, sort_keys=True):
         raise ServiceError(
             f"the verdict {where} is {json.dumps(given)}; the log leads to {json.dumps(expected)}."

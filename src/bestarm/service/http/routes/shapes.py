@@ -326,6 +326,9 @@ class ExportAnswer(Shape):
     uploads: list[LoggedAnswer]
     verdicts: list[VerdictAnswer] = Field(description="After each upload.")
     verdict: VerdictAnswer
+    entries: list[dict[str, Any]] = Field(
+        description="The log itself: position, kind, id, what the entry says, plan and received_at."
+    )
 
 
 def body(shape: type[Shape]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def router(service: Service) -> APIRouter:
         token = await service.access.who(request)
         found, _ = await service.look_at(token)
         now = clock.write(storage.now())
-        return answer({"time": now, "studies": [listed(snapshot) for snapshot in found]})
+        return answer({"time": now, "studies": [listed(overview) for overview in found]})
 
     @routes.get(
         "/studies/{study}",
@@ -75,8 +75,8 @@ def router(service: Service) -> APIRouter:
         return await set_closed(request, study, False)
 
     async def set_closed(request: Request, name: str, closed: bool) -> Response:
-        await service.access.allow(request, (Role.ADMIN,))
+        token = await service.access.allow(request, (Role.ADMIN,))
         found = await service.study(name)
-        return answer(study_object(await storage.set_closed(found, closed)))
+        return answer(study_object(await storage.set_closed(found, closed, f"{token.role} {token.id}")))
 
     return routes

@@ -12,7 +12,7 @@ from bestarm.service.http.bodies import answer, read_shape
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, TokenId, answers
 from bestarm.service.http.service import Service
-from bestarm.service.storage.ledger import Study
+from bestarm.service.storage.overview import Charter
 from bestarm.service.storage.tokens import Grant, Role
 
 ADMIN = (Role.ADMIN,)
@@ -47,7 +47,7 @@ def router(service: Service) -> APIRouter:
         body = await read_shape(request, shapes.AdminTokenBody, limits.body)
         return await make(Grant(Role.ADMIN, None, body.expires_in), None)
 
-    async def make(grant: Grant, study: Study | None) -> Response:
+    async def make(grant: Grant, study: Charter | None) -> Response:
         secret, shown = await storage.grant(grant, study)
         return answer({"token": secret} | shown, 201, {"Cache-Control": "no-store"})
 
@@ -69,7 +69,7 @@ def router(service: Service) -> APIRouter:
         await access.allow(request, ADMIN)
         return await listed(None)
 
-    async def listed(study: Study | None) -> Response:
+    async def listed(study: Charter | None) -> Response:
         tokens = await asyncio.to_thread(storage.tokens, study)
         return answer({"tokens": [token.to_json() for token in tokens]})
 
@@ -91,7 +91,7 @@ def router(service: Service) -> APIRouter:
         await access.allow(request, ADMIN)
         return await revoked(token_id, None)
 
-    async def revoked(token_id: str, study: Study | None) -> Response:
+    async def revoked(token_id: str, study: Charter | None) -> Response:
         token = await storage.revoke(token_id, study)
         access.forget(token.id)
         return answer(token.to_json())

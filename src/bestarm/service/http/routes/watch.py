@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from typing import Annotated
 
@@ -18,9 +17,10 @@ from bestarm.service.http.metrics import metrics
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, answers, text
 from bestarm.service.http.service import Service
-from bestarm.service.storage.ledger import Snapshot, Study
+from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tokens import Role, Token
-from bestarm.service.view.status import export, export_csv, status
+from bestarm.service.view.export import export_csv, export_json
+from bestarm.service.view.status import status
 
 EVERYBODY = (Role.ADMIN, Role.VIEWER, Role.AGENT)
 WATCHERS = (Role.ADMIN, Role.VIEWER)
@@ -39,8 +39,8 @@ def router(service: Service) -> APIRouter:
     )
     async def show(request: Request, study: StudyName) -> Response:
         await access.allow(request, EVERYBODY, study)
-        snapshot = await service.look(study)
-        body = await asyncio.to_thread(status, snapshot, storage.now(), limits.stale_after)
+        overview = await service.look(study)
+        body = await asyncio.to_thread(status, overview, storage.now(), limits.stale_after)
         return answer(body)
 
     @routes.get(
@@ -63,7 +63,7 @@ def router(service: Service) -> APIRouter:
         start = await service.look(study)
         return StreamingResponse(stream(found, token, int(place), start), 200, STREAM, "text/event-stream")
 
-    async def stream(study: Study, token: Token, after: int, start: Snapshot) -> AsyncIterator[str]:
+    async def stream(study: Charter, token: Token, after: int, start: Overview) -> AsyncIterator[str]:
         storage.counters.streams += 1
         try:
             with service.hub.watch(study) as watch:
@@ -90,11 +90,11 @@ def router(service: Service) -> APIRouter:
         await access.allow(request, WATCHERS, study)
         if format_ not in ("json", "csv"):
             raise Refused(f"format is {format_[:20]!r}; it must be json or csv.", "refused", 422)
-        snapshot = await service.look(study)
+        overview = await service.look(study)
         if format_ == "csv":
-            return Response(await asyncio.to_thread(export_csv, snapshot), media_type="text/csv")
-        content = await asyncio.to_thread(lambda: json.dumps(export(snapshot), allow_nan=False))
-        return Response(content, media_type="application/json")
+            return StreamingResponse(export_csv(overview), media_type="text/csv")
+        entries = storage.entries(overview.study, overview.length)
+        return StreamingResponse(export_json(overview, entries), media_type="application/json")
 
     @routes.get(
         "/metrics",
@@ -103,8 +103,8 @@ def router(service: Service) -> APIRouter:
     )
     async def numbers(request: Request) -> Response:
         token = await access.allow(request, WATCHERS)
-        snapshots, damaged = await service.look_at(token)
-        content = metrics(storage.counters, storage.waiting, damaged, snapshots)
+        overviews, damaged = await service.look_at(token)
+        content = metrics(storage.counters, storage.waiting, damaged, overviews)
         return Response(content, media_type="text/plain; version=0.0.4")
 
     return routes

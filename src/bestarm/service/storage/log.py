@@ -1,0 +1,123 @@
+"""A study's log as rows of a table: what is written of an entry, and how rows become a ledger again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, case, select
+
+from bestarm.core.plan import Plan
+from bestarm.errors import ServiceError, UserError
+from bestarm.protocol.entries import Entry, Join, Upload, body_of, entry_from
+from bestarm.protocol.messages import plan_from_json, plan_to_json
+from bestarm.service.storage.ledger import Ledger, OutOfRange
+from bestarm.service.storage.tables import entries
+
+TOGETHER = 100  # rows that are read at once: plans can be long
+COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+# What is asked again and again, put together once. The first row is there to see that it is what it was.
+FROM = (
+    select(
+        entries.c.position,
+        entries.c.kind,
+        entries.c.id,
+        entries.c.body,
+        entries.c.received_at,
+        case((entries.c.position > bindparam("first"), entries.c.plan)).label("plan"),
+    )
+    .where(entries.c.study_id == bindparam("study"), entries.c.position >= bindparam("first"))
+    .order_by(entries.c.position)
+    .limit(TOGETHER)
+)
+AFTER = (
+    entries.select()
+    .where(entries.c.study_id == bindparam("study"), entries.c.position > bindparam("after"))
+    .order_by(entries.c.position)
+    .limit(TOGETHER)
+)
+HERE = (entries.c.study_id == bindparam("study")) & (entries.c.position == bindparam("place"))
+PLAN = select(entries.c.plan).where(HERE)
+KEEP_PLAN = entries.update().where(HERE).values(plan=bindparam("made"))
+COLUMNS = ("study_id", "position", "kind", "id", "agent", "sequence", "body", "received_at", "plan")
+APPEND = f"""INSERT INTO entries ({", ".join(f'"{name}"' for name in COLUMNS)}) VALUES """
+Written = tuple[int, int, str, str, str | None, int | None, str, str, str | None]
+
+
+def body_text(entry: Entry, arms: tuple[str, ...]) -> str:
+    """What an entry says, as JSON."""
+    return COMPACT.encode(body_of(entry, arms))
+
+
+def plan_text(plan: Plan | None, arms: tuple[str, ...]) -> str | None:
+    """A plan as JSON."""
+    return None if plan is None else COMPACT.encode(plan_to_json(plan, arms))
+
+
+def written(ledger: Ledger, place: int, body: str, received_at: str, plan: Plan | None) -> Written:
+    """The row of an entry that a ledger has taken."""
+    study, entry = ledger.study, ledger.server.entries[place].entry
+    agent = entry.agent if isinstance(entry, Join | Upload) else None
+    sequence = entry.sequence if isinstance(entry, Upload) else None
+    text = plan_text(plan, ledger.server.arms)
+    return study.id, place + 1, entry.word, entry.id, agent, sequence, body, received_at, text
+
+
+def append(connection: Connection, rows: list[Written]) -> None:
+    """Write rows in one statement: the driver takes a turn for each."""
+    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    places = f"({', '.join([mark] * len(COLUMNS))})"
+    text = APPEND + ", ".join([places] * len(rows))
+    connection.exec_driver_sql(text, tuple(value for row in rows for value in row))
+
+
+def catch_up(connection: Connection, ledger: Ledger) -> bool:
+    """Replay what the log has gained; False, and the ledger is worthless, if it has lost what was there.
+
+    A database that was restored or failed over while the server ran may know less than the server.
+    """
+    known = ledger.length
+    while True:
+        rows = connection.execute(FROM, {"study": ledger.study.id, "first": known}).all()
+        if known and (not rows or (rows[0].position, rows[0].id, rows[0].received_at) != ledger.end):
+            return False
+        _replay(ledger, rows[1:] if known else rows)
+        if len(rows) < TOGETHER:
+            return True
+        known = ledger.length
+
+
+def _replay(ledger: Ledger, rows: Iterable[Any]) -> None:
+    """Append rows of the log; a row that no server wrote is a damaged study."""
+    for row in rows:
+        try:
+            if row.position != ledger.length + 1:
+                raise UserError(f"position {ledger.length + 1} is missing.")
+            entry = entry_from(row.kind, json.loads(row.body), ledger.server.arms)
+            if entry.id != row.id:
+                raise UserError(f"its id is {row.id!r}, and what it says is of {entry.id!r}.")
+            plan = None if row.plan is None else sum(count for _, count in json.loads(row.plan))
+            ledger.append(entry, row.received_at, len(row.body.encode()), plan)
+        except (ValueError, LookupError, TypeError, ArithmeticError, OutOfRange) as error:
+            raise ServiceError(
+                f"study {ledger.study.name!r}: its log can't be replayed at position {row.position}: {error}"
+            ) from None
+
+
+def recall(connection: Connection, ledger: Ledger, place: int) -> Plan | None:
+    """The plan that answered an entry, from the database."""
+    text = connection.execute(PLAN, {"study": ledger.study.id, "place": place + 1}).scalar()
+    try:
+        return None if text is None else plan_from_json(json.loads(text), ledger.server.arms)
+    except ValueError as error:
+        raise ServiceError(
+            f"study {ledger.study.name!r}: the plan at position {place + 1} of its log can't be read: {error}"
+        ) from None
+
+
+def keep_plan(connection: Connection, ledger: Ledger, place: int, plan: Plan) -> None:
+    """Write down the plan of an entry that had none: one of version 0.1, whose agents made their own."""
+    made = plan_text(plan, ledger.server.arms)
+    connection.execute(KEEP_PLAN, {"study": ledger.study.id, "place": place + 1, "made": made})

@@ -1,0 +1,76 @@
+"""What there is to know about a study, in values that stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bestarm.core.counting import messages
+from bestarm.core.tally import Tally
+from bestarm.methods import Method, Verdict
+from bestarm.problem import Problem
+from bestarm.protocol.entries import Upload
+
+
+@dataclass(frozen=True, slots=True)
+class Charter:
+    """What a study is about; it never changes."""
+
+    id: int
+    name: str
+    problem: Problem
+    method: Method
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An upload and what the server knew after it; `position` counts uploads, `samples` sums them all up."""
+
+    position: int
+    agent: str
+    sequence: int
+    samples: int
+    verdict: Verdict
+    received_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one site has sent, when it was last heard of, and what it was asked for."""
+
+    uploads: int = 0
+    samples: int = 0
+    bytes: int = 0  # of its uploads, as JSON
+    last_seen: str = ""
+    plan: int | None = None  # the pulls in the plan that answered its last entry; None if that is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A study as of one commit.
+
+    `judged` and `log` may have grown since: only the first `uploads` of them count. `length` is how many
+    entries there were, of whatever kind.
+    """
+
+    study: Charter
+    closed: bool
+    uploads: int
+    length: int
+    judged: Sequence[Judged]
+    log: Sequence[Upload]
+    total: Tally
+    verdict: Verdict
+    stopped_at: int | None
+    sites: dict[str, Contribution]
+
+    @property
+    def state(self) -> str:
+        """`closed`, `stopped` or `open`."""
+        return "closed" if self.closed else "open" if self.stopped_at is None else "stopped"
+
+    @property
+    def communications(self) -> int:
+        """Uploads and the downloads that answered them."""
+        return messages(self.uploads, self.stopped_at or 0)

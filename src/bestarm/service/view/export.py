@@ -1,0 +1,106 @@
+"""The whole log of a study as JSON or as a table, piece by piece: nobody needs to hold all of it at once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from bestarm.protocol.entries import Upload
+from bestarm.protocol.messages import verdict_to_json
+from bestarm.service.storage.overview import Judged, Overview
+
+PIECE = 65_536  # letters, about
+
+
+def export_json(overview: Overview, entries: Iterable[Any]) -> Iterator[str]:
+    """All that is needed to replay a study, and what was said at every upload; `entries` are the log's rows."""
+    return _gathered(_json(overview, entries))
+
+
+def export_csv(overview: Overview) -> Iterator[str]:
+    """The uploads as a table, one row for each upload and arm."""
+    return _gathered(_csv(overview))
+
+
+def _json(overview: Overview, entries: Iterable[Any]) -> Iterator[str]:
+    method = overview.study.method
+    head = {
+        "study": overview.study.name,
+        "problem": method.problem.to_dict(),
+        "method": method.name,
+        "parameters": dict(method.parameters),
+        "agents": method.agents,
+    }
+    yield _text(head).removesuffix("}")
+    yield from _list("uploads", (_text(_uploaded(*pair, overview)) for pair in _log(overview)))
+    judged = overview.judged[: overview.uploads]
+    yield from _list("verdicts", (_text(verdict_to_json(one.verdict)) for one in judged))
+    yield f', "verdict": {_text(verdict_to_json(overview.verdict))}'
+    yield from _list("entries", map(_entry, entries))
+    yield "}"
+
+
+def _uploaded(judged: Judged, upload: Upload, overview: Overview) -> dict[str, Any]:
+    return {
+        "position": judged.position,
+        "agent": judged.agent,
+        "sequence": judged.sequence,
+        "tally": upload.tally.to_json(overview.study.problem.arms),
+        "received_at": judged.received_at,
+    }
+
+
+def _entry(row: Any) -> str:
+    """An entry with its plan, whose text can be long and stays as it is."""
+    head = {"position": row.position, "kind": row.kind, "id": row.id} | json.loads(row.body)
+    start, received_at = _text(head).removesuffix("}"), _text(row.received_at)
+    return f'{start}, "plan": {row.plan or "null"}, "received_at": {received_at}}}'
+
+
+def _list(name: str, texts: Iterable[str]) -> Iterator[str]:
+    start = f', "{name}": ['
+    for text in texts:
+        yield start + text
+        start = ", "
+    yield "]" if start == ", " else start + "]"
+
+
+def _csv(overview: Overview) -> Iterator[str]:
+    squares = overview.study.method.test.squares
+    line = io.StringIO()
+    table = csv.writer(line, lineterminator="\n")
+    columns = ["position", "agent", "sequence", "received_at", "arm", "pulls", "reward_sum"]
+    table.writerow([*columns, *(["squares"] if squares else [])])
+    for judged, upload in _log(overview):
+        place = [judged.position, judged.agent, judged.sequence, judged.received_at]
+        for arm, (pulls, *sums) in upload.tally.to_json(overview.study.problem.arms).items():
+            table.writerow([*place, arm, pulls, *map(repr, sums)])
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+    yield line.getvalue()
+
+
+def _log(overview: Overview) -> Iterator[tuple[Judged, Upload]]:
+    return zip(overview.judged[: overview.uploads], overview.log[: overview.uploads], strict=True)
+
+
+def _gathered(texts: Iterable[str]) -> Iterator[str]:
+    """The same text in pieces that are worth sending."""
+    held: list[str] = []
+    size = 0
+    for text in texts:
+        held.append(text)
+        size += len(text)
+        if size >= PIECE:
+            yield "".join(held)
+            held, size = [], 0
+    if held:
+        yield "".join(held)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, allow_nan=False)
