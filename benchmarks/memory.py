@@ -3,9 +3,9 @@
     python benchmarks/memory.py                                  # 10,000 arms, 10,000 uploads of ten arms each
     python benchmarks/memory.py --arms 1000 --uploads 1000
 
-Each number is of a process of its own. `server` is the resident memory of a process with a storage (SQLite) that
-has taken all uploads, `again` that of one that has read them all from its log; `export` and `verify` are what the
-same process needs more at most, while it writes the export to a file, and while it verifies that file.
+`server` is the resident memory of a process with a storage (SQLite) that has taken all uploads, and then of one
+that has read them all from its log. `export` and `verify` are what a process needs more, at most, while it
+writes the export to a file, and while it verifies that file.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from bestarm.core.plan import Plan
@@ -139,7 +140,7 @@ def plan_to_json(plan: Plan, names: Sequence[str]) -> list[list[Any]]:
 
 def plan_from_json(value: object, names: Sequence[str]) -> Plan:
     """The inverse of `plan_to_json`; every entry is checked."""
-    places = {name: k for k, name in enumerate(names)}
+    places = _places(tuple(names))
     if not isinstance(value, list):
         raise ProtocolError(f"plan: it is {_show(value)}; it must be a list of [arm, how often].")
     for row in value:
@@ -208,10 +209,10 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     """A tally from decoded JSON, `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`; all is checked."""
     if not isinstance(value, Mapping):
         raise ProtocolError(f"tally: it is {_show(value)}; it must be an object of arm: [pulls, reward_sum].")
-    known = set(arms)
+    places = _places(tuple(arms))
     widths = set()
     for arm, entry in value.items():
-        if arm not in known:
+        if arm not in places:
             raise ProtocolError(f"tally: arm {_show(arm)} is not an arm of problem {name!r}.")
         if not isinstance(entry, list | tuple) or not 2 <= len(entry) <= 3:
             raise ProtocolError(f"tally: arm {arm!r} has {_show(entry)}; it must be [pulls, reward_sum].")
@@ -228,7 +229,13 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
         widths.add(len(entry))
     if len(widths) > 1:
         raise ProtocolError("tally: all arms must have squares, or none.")
-    return Tally.from_json(value, arms)
+    return Tally.from_rows({places[arm]: row for arm, row in value.items()}, len(arms))
+
+
+@lru_cache(maxsize=16)
+def _places(arms: tuple[str, ...]) -> Mapping[str, int]:
+    """Where each arm stands; a study's uploads all ask for the same."""
+    return {arm: place for place, arm in enumerate(arms)}
 
 
 def check_sender(upload: Upload, problem: About) -> None:

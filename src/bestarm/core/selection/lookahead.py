@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bestarm.core.arrays import Counts
@@ -24,19 +26,19 @@ def track(pulls: Counts, view: View, reading: Reading, setting: Setting) -> int:
     the balance of the lower bound's design for Gaussian arms (Garivier and Kaufmann 2016), otherwise the
     challenger. The guarantee does not depend on the sampling rule.
     """
-    fewest = int(np.argmin(pulls))
+    fewest = int(pulls.argmin())
     samples = float(pulls.sum())
-    if pulls[fewest] < min(np.sqrt(5.0 * samples / setting.arms), 0.25 * samples / setting.arms):
+    if pulls[fewest] < min(math.sqrt(5.0 * samples / setting.arms), 0.25 * samples / setting.arms):
         return fewest
     values, sigma = view.values, setting.sigma
     counts = pulls.astype(np.float64)
-    leader = int(np.argmax(values + sigma * np.sqrt(2.0 * np.log(samples) / counts)))
+    leader = int((values + sigma * np.sqrt(2.0 * math.log(samples) / counts)).argmax())
     if 2.0 * counts[leader] ** 2 < (counts * counts).sum():
         return leader
     margin = np.maximum(values[leader] - values, 0.0)
     cost = margin * margin / (2.0 * sigma * sigma * (1.0 / counts[leader] + 1.0 / counts)) + np.log(counts)
     cost[leader] = np.inf
-    return int(np.argmin(cost))
+    return int(cost.argmin())
 
 
 def track_span(pulls: Counts, view: View, reading: Reading, setting: Setting) -> int:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -34,6 +32,7 @@ class Ledger:
         self.server = Server(study.method)
         self.judged: list[Judged] = []
         self.sites: dict[str, Contribution] = {}
+        self.asked: dict[str, int | None] = {}  # pulls in the plan that answered an agent's last entry
         self.end: tuple[int, str, str] | None = None  # the last entry's position, id and time
 
     @property
@@ -46,10 +45,13 @@ class Ledger:
         """The position of the upload that settled the study."""
         return self.server.stopped_at
 
-    def append(self, entry: Entry, received_at: str, size: int, plan: int | None = None) -> None:
-        """The next entry, of so many bytes, and how many pulls it was answered with, if it was."""
-        with _in_range():
-            self.server.append(entry)
+    def append(self, entry: Entry, received_at: str, size: int, asked: int | None = None) -> None:
+        """The next entry, of so many bytes, and how many pulls the plan asks for that it was answered with."""
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                self.server.append(entry)
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            raise OutOfRange from error
         self.end = (self.length, entry.id, received_at)
         if isinstance(entry, Upload):
             server = self.server
@@ -68,45 +70,37 @@ class Ledger:
                 site.samples + entry.tally.samples,
                 site.bytes + size,
                 max(site.last_seen, received_at),
-                plan,
             )
         elif isinstance(entry, Join):
             site = self.sites.get(entry.agent, NOTHING)
-            self.sites[entry.agent] = replace(site, last_seen=max(site.last_seen, received_at), plan=plan)
+            self.sites[entry.agent] = replace(site, last_seen=max(site.last_seen, received_at))
+        if isinstance(entry, Join | Upload):
+            self.asked[entry.agent] = asked
 
-    def plan_now(self, place: int, made: dict[Any, Plan]) -> Plan | None:
-        """The plan of a new entry from all that is known, made once for sites that work alike.
-
-        None once the study has stopped: who was heard before gets a plan from what was known then.
-        """
-        entry = self.server.entries[place].entry
-        if self.server.stopped or not isinstance(entry, Join | Upload):
-            return None
-        site = self.server.sites[entry.agent]
-        alike = self.study.id, site.plate, site.cannot
-        if alike not in made:
-            with _in_range():
-                made[alike] = self.server.plan_now(entry.agent)
-        return made[alike]
+    def plan_now(self, entry: Join | Upload) -> Plan:
+        """The plan of a site from all that is known."""
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                return self.server.plan_now(entry.agent)
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            raise OutOfRange from error
 
     def answer(self, place: int, plan: Plan | None) -> tuple[Download | Stop, Plan | None]:
         """What an entry is answered, and the plan in it: the given one, or one from what was known then."""
         logged = self.server.entries[place]
         logged.plan = plan
-        with _in_range():
-            reply = self.server.answer(place)
+        reply = self.server.answer(place)
         made, logged.plan = logged.plan, None
         entry = logged.entry
         if made is not None and isinstance(entry, Join | Upload) and self.server.last[entry.agent] == place:
-            self.sites[entry.agent] = replace(self.sites[entry.agent], plan=made.size)
+            self.asked[entry.agent] = made.size
         return reply, made
 
     def overview(self, seen: Mapping[str, str]) -> Overview:
         """The study as it stands; `seen` is when a site last joined, also if it had nothing new to say."""
-        sites = self.sites | {
-            agent: replace(self.sites[agent], last_seen=max(self.sites[agent].last_seen, moment))
-            for agent, moment in seen.items()
-            if agent in self.sites
+        sites = {
+            agent: replace(site, last_seen=max(site.last_seen, seen.get(agent, "")), plan=self.asked[agent])
+            for agent, site in self.sites.items()
         }
         return Overview(
             study=self.study,
@@ -120,12 +114,3 @@ class Ledger:
             stopped_at=self.stopped_at,
             sites=sites,
         )
-
-
-@contextmanager
-def _in_range() -> Iterator[None]:
-    try:
-        with np.errstate(over="raise", invalid="raise", divide="raise"):
-            yield
-    except (ArithmeticError, np.linalg.LinAlgError) as error:
-        raise OutOfRange from error

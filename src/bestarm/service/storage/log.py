@@ -56,13 +56,12 @@ def plan_text(plan: Plan | None, arms: tuple[str, ...]) -> str | None:
     return None if plan is None else COMPACT.encode(plan_to_json(plan, arms))
 
 
-def written(ledger: Ledger, place: int, body: str, received_at: str, plan: Plan | None) -> Written:
-    """The row of an entry that a ledger has taken."""
+def written(ledger: Ledger, place: int, body: str, received_at: str, plan: str | None) -> Written:
+    """The row of an entry that a ledger has taken; body and plan are JSON."""
     study, entry = ledger.study, ledger.server.entries[place].entry
     agent = entry.agent if isinstance(entry, Join | Upload) else None
     sequence = entry.sequence if isinstance(entry, Upload) else None
-    text = plan_text(plan, ledger.server.arms)
-    return study.id, place + 1, entry.word, entry.id, agent, sequence, body, received_at, text
+    return study.id, place + 1, entry.word, entry.id, agent, sequence, body, received_at, plan
 
 
 def append(connection: Connection, rows: list[Written]) -> None:

@@ -43,7 +43,7 @@ class Contribution:
     samples: int = 0
     bytes: int = 0  # of its uploads, as JSON
     last_seen: str = ""
-    plan: int | None = None  # the pulls in the plan that answered its last entry; None if that is not known
+    plan: int | None = None  # pulls in the plan that answered its last entry; None if that is not known
 
 
 @dataclass(frozen=True, slots=True)

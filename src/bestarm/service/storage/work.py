@@ -137,11 +137,27 @@ class Work:
         return taken
 
     def _answer(self) -> None:
-        """Answer what was taken so far. Plans are the costly part, and what is taken together shares them."""
-        made: dict[Any, Plan] = {}
+        """Answer what was taken so far.
+
+        Plans are the costly part. So they are made from all that was taken together, once for all sites that
+        work alike.
+        """
+        made: dict[Any, tuple[Plan, str | None]] = {}
         for ledger, place, body, received_at, taken in self._unanswered:
-            taken.answer, plan = ledger.answer(place, ledger.plan_now(place, made))
-            self._rows.append(log.written(ledger, place, body, received_at, plan))
+            server, entry = ledger.server, ledger.server.entries[place].entry
+            if server.stopped or not isinstance(entry, Join | Upload):
+                # Who was heard before the stop gets a plan from what was known then.
+                taken.answer, plan = ledger.answer(place, None)
+                text = log.plan_text(plan, server.arms)
+            else:
+                site = server.sites[entry.agent]
+                alike = ledger.study.id, site.plate, site.cannot
+                if alike not in made:
+                    plan = ledger.plan_now(entry)
+                    made[alike] = plan, log.plan_text(plan, server.arms)
+                plan, text = made[alike]
+                taken.answer, _ = ledger.answer(place, plan)
+            self._rows.append(log.written(ledger, place, body, received_at, text))
         self._unanswered = []
 
     def _again(self, ledger: Ledger, entry: Entry, place: int) -> Taken:
