@@ -14,7 +14,7 @@ from uploads import batch
 
 from bestarm.core.tally import Tally
 from bestarm.errors import ServiceError, UserError
-from bestarm.protocol.entries import Close, Correction, Join, Reopen, Upload, body_of
+from bestarm.protocol.entries import Close, Correction, Entry, Join, Reopen, Upload, body_of
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.protocol.server import Server
 from bestarm.service.storage import Storage
@@ -159,7 +159,7 @@ def test_an_export_with_a_correction_verifies(storage: Storage, text: str) -> No
     assert study is not None
     server = Server(study.method)
     tally = Tally.of([4, 4, 4], [3.2, 3.2, 3.0])
-    log = [
+    log: list[Entry] = [
         Upload(PROBLEM.fingerprint, "lab-a", 1, Tally.of([4, 4, 4], [3.3, 3.2, 3.0])),
         Correction("1", "admin", "lab-a", 1, tally),
         Close("2", "admin"),
