@@ -124,10 +124,10 @@ def reading_changes_nothing(test: Test, who: str) -> None:
 def readings_have_their_form(test: Test, who: str) -> None:
     """Two different arms, and evidence that is 1 or more exactly when it is settled."""
     for epsilon in (0.0, 0.05, 0.4):
-        problems = [
+        tabular, linear = (
             Problem.from_dict(problem.to_dict() | {"epsilon": epsilon}) for problem in (TABULAR, LINEAR)
-        ]
-        method = _method(test, *problems)
+        )
+        method = _method(test, tabular, linear)
         for seed in range(10):
             for state, _ in _states(method, seed):
                 reading = method.read(state)
@@ -199,11 +199,11 @@ def intervals_hold(test: Test, who: str) -> None:
     assert means is not None
     missed, chance = 0, random.Random(9)
     for _ in range(RADII_RUNS):
-        state, held = method.begin(seen(method, means, [1] * method.problem.K, chance)), True
+        state, held = method.begin(seen(method, [1] * method.problem.K, chance)), True
         for number in range(RADII_BATCHES):
             pulls = [0] * method.problem.K
             pulls[chance.randrange(len(pulls))] = 2**number // 8 + 1
-            state = method.fold(state, seen(method, means, pulls, chance), NOBODY)
+            state = method.fold(state, seen(method, pulls, chance), NOBODY)
             radii = method.radii(state)
             if radii is None:
                 return
