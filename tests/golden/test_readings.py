@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "scripts"))
 import golden
 
-from bestarm import Method, Server, Upload, UserError, Verdict
+from bestarm import Method, Server, Tally, Upload, UserError, Verdict
 from bestarm import method as build
 from bestarm.methods import Kind
 
@@ -69,8 +69,8 @@ def test_a_total_in_one_piece_reads_like_the_first_version(name: str) -> None:
     ]
 
 
-def totals(method: Method) -> list[golden.Tally]:
-    found = [golden.Tally.empty(method.problem.K)]
+def totals(method: Method) -> list[Tally]:
+    found = [Tally.empty(method.problem.K)]
     for tally in golden.uploads(method.problem):
         found.append(found[-1] + tally)
     return found[1:]

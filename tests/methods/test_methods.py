@@ -572,12 +572,12 @@ def test_a_wrong_parameter_is_one_sentence(name: str, parameters: dict[str, Any]
         (
             "falinpe",
             {"stopping": "pairs"},
-            "falinpe with … does not fit together: determinant needs stopping=falinpe or lingape or span.",
+            "falinpe with … does not fit together: determinant needs stopping=falinpe, lingape or span.",
         ),
         (
             "famabpe",
             {"selection": "greedy"},
-            "famabpe with … does not fit together: greedy needs stopping=falinpe ….",
+            "famabpe with … does not fit together: greedy needs stopping=falinpe, ….",
         ),
         ("lingape", {"lambda": "big"}, "lingape: lambda is 'big'; it must be a number above 0."),
     ],

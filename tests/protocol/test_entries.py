@@ -237,8 +237,11 @@ def test_arms_that_are_gone_are_paid_for(test: str) -> None:
     cheaper = method.rules.read(server.state, method.setting._replace(counted=2))
     paid = method.read(server.state)
     assert bool(paid.evidence < cheaper.evidence) is (test in PAYS)
-    radii = method.radii(server.state), method.test.radii(server.state, method.setting._replace(counted=2))
-    assert bool((radii[0] > radii[1]).all()) is (test in PAYS)
+    assert method.test.radii is not None
+    wide, narrow = (
+        method.test.radii(server.state, method.setting._replace(counted=counted)) for counted in (4, 2)
+    )
+    assert bool((wide > narrow).all()) is (test in PAYS)
 
 
 def test_the_level_is_that_of_the_first_number_of_arms() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 from toys import SCATTERED, known, variance
 
 from bestarm import Agent, Problem, Server, Stop
+from bestarm.core.arrays import Floats
 from bestarm.core.batch import Batch
 from bestarm.methods import method as build
 from bestarm.protocol.entries import Join
@@ -29,7 +29,6 @@ WORLDS: dict[str, Environment] = {
     "bounded": environment(UNIT),
     "table": environment(UNIT, table=TABLE),
 }
-Floats = NDArray[np.float64]
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from bestarm.core.rules import Choose, Fire, Foresee, Selection, Test
 from bestarm.core.selection.balance import BALANCE
 from bestarm.core.setting import Setting
 from bestarm.core.state import State, Totals
-from bestarm.core.stopping.famabpe import FAMABPE, famabpe
+from bestarm.core.stopping.famabpe import FAMABPE, famabpe, radii
 from bestarm.core.stopping.pairs import PAIRS, pair_radius
 from bestarm.methods import Recipe
 from bestarm.testing import METHODS, TESTS, check_method, check_test
@@ -100,8 +100,8 @@ def forgetful(state: Totals, setting: Setting) -> Reading:
 
 def narrow(state: Totals, setting: Setting) -> Floats:
     """A fifth of the radius."""
-    radii: Floats = 0.2 * FAMABPE.radii(state, setting)
-    return radii
+    fifth: Floats = 0.2 * radii(state, setting)
+    return fifth
 
 
 WRONG: dict[str, tuple[Test, str]] = {

@@ -198,6 +198,8 @@ class Server:
 
     def _named(self, place: int) -> tuple[str, ...]:
         """The arms that there were when the entry at this place came, if they were not the problem's own."""
+        if self.arms == self.original.problem.arms:
+            return ()
         later = sum(isinstance(logged.entry, ArmAdded) for logged in self.entries[place + 1 :])
         arms = self.arms[: len(self.arms) - later]
         return () if arms == self.original.problem.arms else arms
@@ -350,15 +352,15 @@ class Server:
 
     def _total_after(self, place: int) -> Tally:
         """The total as it was when the entry at this place came."""
-        arms = self._named(place) or self.original.problem.arms
         before = [logged.entry for logged in self.entries[: place + 1]]
-        corrected = {(entry.agent, entry.sequence): entry for entry in before if isinstance(entry, Correction)}
-        total = self.start.resized(len(arms))
+        right = {(entry.agent, entry.sequence): entry for entry in before if isinstance(entry, Correction)}
+        rows = self.start.rows
         for entry in before:
             if isinstance(entry, Upload):
-                right = corrected.get((entry.agent, entry.sequence), entry)
-                total = total + right.tally.resized(len(arms))
-        return total
+                for arm, row in right.get((entry.agent, entry.sequence), entry).tally.rows.items():
+                    known = rows.get(arm)
+                    rows[arm] = row if known is None else [a + b for a, b in zip(known, row, strict=True)]
+        return Tally.from_rows(rows, len(self._named(place) or self.original.problem.arms))
 
     def plan_now(self, agent: str) -> Plan:
         """What a site would do next that knows everything; the same for sites that work alike."""

@@ -41,9 +41,11 @@ def methods_on_worlds(name: str) -> dict[str, Method]:
     return found
 
 
-def seen(method: Method, means: Sequence[float], pulls: Sequence[int], chance: random.Random) -> Tally:
+def seen(method: Method, pulls: Sequence[int], chance: random.Random) -> Tally:
     """So many pulls of each arm, with Gaussian rewards, drawn one by one."""
     problem, rows = method.problem, {}
+    assert problem.means is not None
+    means = problem.means.tolist()
     for arm, count in enumerate(pulls):
         rewards = [chance.gauss(means[arm], problem.sigma) for _ in range(count)]
         row = [count, math.fsum(rewards)]
@@ -57,9 +59,8 @@ def seen(method: Method, means: Sequence[float], pulls: Sequence[int], chance: r
 def batches(method: Method, number: int, seed: int, complete: bool = True) -> Iterator[Tally]:
     """Batches of some of the arms; if `complete`, the first one has all of them."""
     chance = random.Random(seed)
-    assert method.problem.means is not None
     for place in range(number):
         few = [chance.randint(0, 6) * chance.randint(0, 1) for _ in method.problem.arms]
         few[chance.randrange(len(few))] += 1
         pulls = [1 + count for count in few] if complete and place == 0 else few
-        yield seen(method, method.problem.means, pulls, chance)
+        yield seen(method, pulls, chance)
