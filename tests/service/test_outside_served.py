@@ -52,19 +52,20 @@ def test_it_is_created_worked_on_shown_exported_and_verified(make_world: Any, tm
                     mean = PROBLEM.means[PROBLEM.arms.index(trial.arm)]
                     lab.tell(trial, float(random.normal(mean, PROBLEM.sigma)))
             shown.append(world.admin.call("GET", "/v1/studies/ligands/status"))
+        exported = world.admin.call("GET", "/v1/studies/ligands/export?format=json")
     middle, last = shown[1], shown[-1]
     assert (middle["shows"], middle["intervals"], middle["remaining"]) == ("evidence", False, None)
     assert all(site["plan"] == 5 for site in middle["sites"])
     assert all(arm["mean"] is not None and arm["low"] is None for arm in last["arms"])
     assert last["verdict"]["arm"] == PROBLEM.arms[int(np.argmax(PROBLEM.means))]
-    exported = world.admin.call("GET", "/v1/studies/ligands/export?format=json")
     assert all(len(row) == 3 for upload in exported["uploads"] for row in upload["tally"].values())
     assert verify(exported).arm == last["verdict"]["arm"]
 
 
 def test_only_federated_methods_are_served(make_world: Any) -> None:
+    world = make_world()
     with pytest.raises(UserError, match="can be simulated, not served; take sharp, famabpe, falinpe or mine"):
-        make_world().create(method="mine-alone")
+        world.create(method="mine-alone")
 
 
 def test_who_does_not_know_the_method_says_so(make_world: Any) -> None:

@@ -18,8 +18,17 @@ from bestarm.service.storage.ledger import Ledger
 from bestarm.service.storage.overview import Charter
 
 PROBLEM = small_problem()
-FIELDS = ["position", "agent", "sequence", "samples", "leader", "challenger", "breaking_index"]
-FIELDS += ["evidence", "stopped", "received_at"]
+FIELDS = [
+    "position",
+    "agent",
+    "sequence",
+    "samples",
+    "communications",
+    "leader",
+    "challenger",
+    "breaking_index",
+]
+FIELDS += ["breaking_index", "evidence", "stopped", "received_at"]
 FRAME = re.compile(r"id: (\d+)\nevent: (\w+)\ndata: (.*)\n\n")
 
 

@@ -127,7 +127,7 @@ export class Watch {
     }
     status.samples = samples;
     status.uploads = data.position;
-    status.communications += stopped ? 1 : 2; // the upload that settles it, and later ones, get no download
+    status.communications = data.communications;
     if (stopped && status.state === "open") status.state = "stopped";
     if (stopped) status.remaining = null;
   }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
 
+from bestarm.core.counting import messages
 from bestarm.core.plan import Plan
 from bestarm.protocol.entries import Entry, Join, Upload
 from bestarm.protocol.messages import MOST_PULLS, Download, Stop
@@ -63,7 +65,10 @@ class Ledger:
             ):
                 raise OutOfRange
             position = len(self.judged) + 1
-            self.judged.append(Judged(position, entry.agent, entry.sequence, samples, verdict, received_at))
+            sent = messages(position, self.stopped_at or 0)
+            self.judged.append(
+                Judged(position, entry.agent, entry.sequence, samples, sent, verdict, received_at)
+            )
             site = self.sites.get(entry.agent, NOTHING)
             self.sites[entry.agent] = Contribution(
                 site.uploads + 1,
@@ -109,6 +114,8 @@ class Ledger:
             length=self.length,
             judged=self.judged,
             log=self.server.log,
+            method=self.server.method,
+            known=deepcopy(self.server.state),
             total=self.server.total,
             verdict=self.server.verdict,
             stopped_at=self.stopped_at,

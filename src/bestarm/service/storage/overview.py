@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
@@ -25,12 +26,16 @@ class Charter:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An upload and what the server knew after it; `position` counts uploads, `samples` sums them all up."""
+    """An upload and what the server knew after it.
+
+    `position` counts the uploads, `samples` sums them all up, and `communications` are those up to it.
+    """
 
     position: int
     agent: str
     sequence: int
     samples: int
+    communications: int
     verdict: Verdict
     received_at: str
 
@@ -51,7 +56,8 @@ class Overview:
     """A study as of one commit.
 
     `judged` and `log` may have grown since: only the first `uploads` of them count. `length` is how many
-    entries there were, of whatever kind.
+    entries there were, of whatever kind. `method` is the one for the arms that there are now, and `known` what
+    it keeps of all batches.
     """
 
     study: Charter
@@ -60,6 +66,8 @@ class Overview:
     length: int
     judged: Sequence[Judged]
     log: Sequence[Upload]
+    method: Method
+    known: Any
     total: Tally
     verdict: Verdict
     stopped_at: int | None

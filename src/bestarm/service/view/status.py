@@ -1,4 +1,4 @@
-"""A study as others see it: plain values, made from a overview."""
+"""A study as others see it: plain values, made from an overview."""
 
 from __future__ import annotations
 
@@ -58,25 +58,17 @@ def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, A
         "arms": arms(overview),
         "sites": sites(overview, now, stale_after),
         "history": history(overview),
-        "remaining": remaining(overview.study.method, overview.total.samples, overview.verdict),
-        "intervals": overview.study.method.test.radii is not None,
-        "shows": "index" if overview.study.method.test.shows_index else "evidence",
+        "remaining": remaining(overview.method, overview.total.samples, overview.verdict),
+        "intervals": overview.method.test.radii is not None,
+        "shows": "index" if overview.method.test.shows_index else "evidence",
     }
 
 
 def arms(overview: Overview) -> list[dict[str, Any]]:
     """Every arm with its pulls, its estimate and its interval, null where there is none yet."""
-    method, total = overview.study.method, overview.total
-    return [
-        {
-            "arm": name,
-            "pulls": pulls,
-            **interval._asdict(),
-        }
-        for name, pulls, interval in zip(
-            method.problem.arms, total.pulls.tolist(), intervals(method, total), strict=True
-        )
-    ]
+    method, known = overview.method, overview.known
+    rows = zip(method.problem.arms, known.pulls.tolist(), intervals(method, known), strict=True)
+    return [{"arm": name, "pulls": pulls, **interval._asdict()} for name, pulls, interval in rows]
 
 
 def sites(overview: Overview, now: datetime, stale_after: float) -> list[dict[str, Any]]:
@@ -127,6 +119,7 @@ def event(entry: Judged) -> dict[str, Any]:
         "agent": entry.agent,
         "sequence": entry.sequence,
         "samples": entry.samples,
+        "communications": entry.communications,
         "leader": verdict.leader,
         "challenger": verdict.challenger,
         "breaking_index": _finite(verdict),
