@@ -273,8 +273,8 @@ class Server:
 
     def _begin(self) -> None:
         """The state before the first upload, for the arms that there are now."""
-        names = self.method.problem.arms
-        self._active = {self.arms.index(name): k for k, name in enumerate(names)}
+        places = {name: k for k, name in enumerate(self.method.problem.arms)}
+        self._active = {arm: places[name] for arm, name in enumerate(self.arms) if name in places}
         self._samples, self._pulls, self._sums = 0, [0] * len(self.arms), [0.0] * len(self.arms)
         self._squares = [0.0] * len(self.arms)
         self._count(self.start)
