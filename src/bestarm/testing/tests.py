@@ -58,7 +58,7 @@ def record_is_complete(test: Test, who: str) -> None:
     """What others read off a record is there."""
     demand(test.help, f"{who} has no help")
     demand(all(parameter.help for parameter in test.parameters), f"{who} has a parameter without help")
-    low, high = test.growth
+    low, high = test.growth or (1.0, 1.0)
     demand(0 < low <= high, f"{who}: its growth is {test.growth}; it must be two exponents in order")
 
 
