@@ -6,9 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 from example import EXAMPLES, run_example
+from outside import forgotten
+
+from bestarm.testing import check_method, check_test
 
 FOUND = re.compile(r"(\w+) +samples +(\d+) ± \d+ .*wrong (\d+) of 40")
 
@@ -23,7 +27,17 @@ def test_rules_of_ones_own_are_compared_with_sharp() -> None:
 
 
 @pytest.mark.slow
-def test_compiled_they_run_too() -> None:
+def test_they_pass_the_suites() -> None:
+    with forgotten():
+        sys.path.append(str(EXAMPLES / "new-method"))
+        import_module("racing")
+        check_test("apart")
+        check_method("apart")
+        check_method("racing")
+
+
+@pytest.mark.slow
+def test_compiled_the_script_runs_too() -> None:
     words = ("--runs", "40", "--engine", "events", "--methods", "apart")
     ((name, _, wrong),) = FOUND.findall(run_example("new-method/run.py", *words))
     assert name == "apart"

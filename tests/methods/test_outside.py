@@ -33,6 +33,7 @@ from bestarm.service.view.promise import promise
 from bestarm.service.view.remaining import remaining
 from bestarm.simulation.api import prepare
 from bestarm.sweeps.cell import Cell
+from bestarm.testing import check_method, check_test
 
 PROBLEM = bestarm.Problem.quick([0.9, 0.5, 0.3], sigma=0.3)
 
@@ -261,14 +262,10 @@ def test_what_a_script_registers_is_known_to_its_workers_in_both_engines(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mine", "mine-alone", "mine-together"])
-def test_compiled_it_does_the_same(name: str) -> None:
-    """The per-pull methods draw the same rewards in both engines; the other one the same distribution."""
-    plain, compiled = (
-        bestarm.simulate(PROBLEM, name, agents=3, runs=60, engine=engine) for engine in ("rounds", "events")
-    )
-    if name == "mine":
-        means, errors = zip(*((r.summary().mean, r.summary().stderr) for r in (plain, compiled)), strict=True)
-        assert abs(means[0] - means[1]) < 4 * np.hypot(*errors)
-        assert compiled.wrong == 0
-    else:
-        assert (plain.samples == compiled.samples).all()
+def test_methods_pass_the_suite_compiled_too(name: str) -> None:
+    check_method(name)
+
+
+@pytest.mark.slow
+def test_the_test_passes_the_suite() -> None:
+    check_test("measured")

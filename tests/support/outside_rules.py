@@ -143,7 +143,13 @@ register(
         growth=None,
         assumes=("the scatter is the same for all arms",),
     ),
-    Selection("fewest", "the arm with the fewest pulls", fewest, one_arm, parameters=(Parameter("lead", ""),)),
+    Selection(
+        "fewest",
+        "the arm with the fewest pulls",
+        fewest,
+        one_arm,
+        parameters=(Parameter("lead", "how far the leader may be ahead"),),
+    ),
     Trigger(
         "steady",
         "always as many",

@@ -18,16 +18,7 @@ from bestarm.service.storage.ledger import Ledger
 from bestarm.service.storage.overview import Charter
 
 PROBLEM = small_problem()
-FIELDS = [
-    "position",
-    "agent",
-    "sequence",
-    "samples",
-    "communications",
-    "leader",
-    "challenger",
-    "breaking_index",
-]
+FIELDS = ["position", "agent", "sequence", "samples", "communications", "leader", "challenger"]
 FIELDS += ["breaking_index", "evidence", "stopped", "received_at"]
 FRAME = re.compile(r"id: (\d+)\nevent: (\w+)\ndata: (.*)\n\n")
 
