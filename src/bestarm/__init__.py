@@ -62,7 +62,7 @@ __all__ = [
     "sweep",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each of the others is. A module with the name of one of these would hide it once it was imported.
 _PLACES = {

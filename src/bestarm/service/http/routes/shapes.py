@@ -58,7 +58,7 @@ class HealthAnswer(Shape):
     """The server answers."""
 
     status: Literal["ok"]
-    version: str = Field(examples=["0.1.0"])
+    version: str = Field(examples=["0.2.0"])
     protocol: int = Field(examples=[2], description="The version of the protocol that sites must speak.")
 
 
