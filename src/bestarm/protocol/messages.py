@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol
 
 from bestarm.core.plan import Plan
@@ -140,7 +139,7 @@ def plan_to_json(plan: Plan, names: Sequence[str]) -> list[list[Any]]:
 
 def plan_from_json(value: object, names: Sequence[str]) -> Plan:
     """The inverse of `plan_to_json`; every entry is checked."""
-    places = _places(tuple(names))
+    places = {arm: place for place, arm in enumerate(arms)})
     if not isinstance(value, list):
         raise ProtocolError(f"plan: it is {_show(value)}; it must be a list of [arm, how often].")
     for row in value:
@@ -209,7 +208,7 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     """A tally from decoded JSON, `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`; all is checked."""
     if not isinstance(value, Mapping):
         raise ProtocolError(f"tally: it is {_show(value)}; it must be an object of arm: [pulls, reward_sum].")
-    places = _places(tuple(arms))
+    places = {arm: place for place, arm in enumerate(arms)})
     widths = set()
     for arm, entry in value.items():
         if arm not in places:
@@ -230,12 +229,6 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     if len(widths) > 1:
         raise ProtocolError("tally: all arms must have squares, or none.")
     return Tally.from_rows({places[arm]: row for arm, row in value.items()}, len(arms))
-
-
-@lru_cache(maxsize=16)
-def _places(arms: tuple[str, ...]) -> Mapping[str, int]:
-    """Where each arm stands; a study's uploads all ask for the same."""
-    return {arm: place for place, arm in enumerate(arms)}
 
 
 def check_sender(upload: Upload, problem: About) -> None:
