@@ -139,7 +139,7 @@ def plan_to_json(plan: Plan, names: Sequence[str]) -> list[list[Any]]:
 
 def plan_from_json(value: object, names: Sequence[str]) -> Plan:
     """The inverse of `plan_to_json`; every entry is checked."""
-    places = {arm: place for place, arm in enumerate(arms)})
+    places = {arm: place for place, arm in enumerate(names)}
     if not isinstance(value, list):
         raise ProtocolError(f"plan: it is {_show(value)}; it must be a list of [arm, how often].")
     for row in value:
@@ -208,7 +208,7 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     """A tally from decoded JSON, `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`; all is checked."""
     if not isinstance(value, Mapping):
         raise ProtocolError(f"tally: it is {_show(value)}; it must be an object of arm: [pulls, reward_sum].")
-    places = {arm: place for place, arm in enumerate(arms)})
+    places = {arm: place for place, arm in enumerate(arms)}
     widths = set()
     for arm, entry in value.items():
         if arm not in places:
