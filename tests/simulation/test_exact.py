@@ -28,12 +28,13 @@ from numpy.typing import NDArray
 from bestarm import Offline, Problem, ProblemWarning, Schedule
 from bestarm.methods import Parameter
 from bestarm.methods import method as build
-from bestarm.simulation import events
+from bestarm.simulation import environment, events
 from bestarm.simulation.api import prepare, run_many
 from bestarm.simulation.engine import Engine, loop_of
 from bestarm.simulation.environment import Environment
 from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.rebind import rebind
+from bestarm.simulation.workers import pack
 
 Sample = NDArray[np.int64]
 ROUNDS, EVENTS, LEVEL = 5_000, 10_000, 0.01
@@ -112,7 +113,8 @@ def columns(outcomes: Iterable[Outcome]) -> dict[str, Sample]:
 def by_rounds(case: Case) -> dict[str, Sample]:
     engine = engine_of(case, "rounds", 1)
     pieces = [range(first, first + 250) for first in range(0, ROUNDS, 250)]
-    parts = Parallel(n_jobs=2)(delayed(run_many)(engine, piece) for piece in pieces)
+    packed = pack(engine)
+    parts = Parallel(n_jobs=2)(delayed(run_many)(packed, piece) for piece in pieces)
     return columns(outcome for part in parts for outcome in part)
 
 
@@ -265,10 +267,10 @@ def test_a_schedule_that_is_ignored_is_seen(case: Case) -> None:
 def test_a_batch_with_one_noise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """n·(μ + σZ) instead of the sum of n rewards."""
 
-    def mistaken(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
-        return float(pulls * (environment.means[arm] + environment.sigma * random.standard_normal()))
+    def mistaken(world: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
+        return float(pulls * (world.means[arm] + world.sigma * random.standard_normal()))
 
-    monkeypatch.setattr(events, "draw_sum", mistaken)
+    monkeypatch.setattr(environment, "draw_sum", mistaken)
     assert bonferroni(compare(by_rounds(GAUSSIAN), by_plain_events(GAUSSIAN, "none"))) != []
 
 

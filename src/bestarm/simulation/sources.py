@@ -19,7 +19,7 @@ ASIDE = (
     "benchmark",
     "cli",
     "client",
-    "estimate",
+    "estimation",
     "experiments",
     "plot",
     "service",
