@@ -45,7 +45,7 @@ BAD_TOML = [
     (
         "sigma = 1\nxyz = 1\n" + ARMS,
         "unknown key 'xyz'; "
-        "the keys are name, delta, epsilon, sigma, reward_range, theta, normalise, arm, arms.",
+        "the keys are name, delta, epsilon, sigma, reward_range, theta, normalise, centre, arm, arms.",
     ),
     ("sigma = 1\n" + ARMS + "maen = 1\n", "[[arm]] 2 has an unknown key 'maen'; did you mean 'mean'?"),
     (
