@@ -15,7 +15,8 @@ def test_every_law_holds(opened: Any) -> None:
 
 
 def test_a_storage_that_forgets_uploads_is_noticed(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    take, first = Storage.take, {}
+    take = Storage.take
+    first: dict[int, Any] = {}
 
     def forgetful(self: Storage, study: Any, upload: Any) -> Any:
         kept = first.setdefault(study.id, upload)
