@@ -4,7 +4,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 QUICK  := src $(addprefix tests/,core methods protocol problem laws pair client service/http service/storage service/test_layers.py)
 
-.PHONY: setup demo test tools check quick coverage bench docs golden reference constraints dist clean
+.PHONY: setup demo test tools check quick coverage soak bench docs golden reference constraints dist clean
 
 setup: $(STAMP)          ## .venv with the package and all extras
 
@@ -37,6 +37,9 @@ quick: setup             ## under a minute: ruff, mypy, and the tests that wait 
 
 coverage: setup          ## all tests, which lines and branches they reach, and the least share that is allowed
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html
+
+soak: setup              ## the test that kills server and sites, a hundred rounds on each storage
+	BESTARM_KILLS=100 $(BIN)/python -m pytest tests/service/test_kill.py
 
 bench: setup             ## ratios, measured in one run
 	$(BIN)/bestarm bench

@@ -215,6 +215,7 @@ def by_plain_events(case: Case, mistake: str, runs: int = 2_000) -> dict[str, Sa
         random: Any = Mistaken(np.random.default_rng([3, number]), mistake)
         outcome, *_ = loop(
             method.plan_width,
+            method.test.squares,
             method.setting,
             engine.environment,
             clocks,
