@@ -124,6 +124,7 @@ class Test:
     short_features: bool = False  # its proof needs features and weights of length at most 1
     every_arm: bool = True  # it says nothing before every arm was pulled
     squares: bool = False  # it asks for sums of squares
+    inside_batches: bool = False  # it compares arms inside batches: one with a single arm tells it nothing
     arms_may_come: bool = False  # it pays for arms that join later
     shows_index: bool = True  # its breaking index tells a person more than its evidence
     growth: tuple[float, float] | None = (0.6, 1.6)  # evidence e of N samples: the end is near N e⁻ᵃ to N e⁻ᵇ
@@ -144,6 +145,7 @@ class Selection:
     choose_linear: Choose | None = None
     needs_features: bool = False
     needs_linear: bool = False  # a test whose model is linear
+    needs_race: bool = False  # a test that compares inside batches
     needs_designs: bool = False  # the linear programme of every pair of leader and challenger
     parameters: tuple[Parameter, ...] = ()
 

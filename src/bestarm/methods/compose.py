@@ -17,7 +17,7 @@ from bestarm.core.setting import Setting
 from bestarm.core.trigger.aim import THRIFT
 from bestarm.errors import ProblemWarning, UserError, either
 from bestarm.methods.method import Method
-from bestarm.methods.recipe import Recipe
+from bestarm.methods.recipe import Kind, Recipe
 from bestarm.methods.registry import METHODS, RULES, SELECTIONS, TESTS, TRIGGERS, known_parameters
 from bestarm.problem import Problem
 
@@ -34,6 +34,8 @@ def compose(
     name = recipe.name
     test, selection, trigger = chosen = _chosen(name, parameters)
     _check_fit(name, problem, agents, *chosen)
+    if test.inside_batches and recipe.kind is not Kind.FEDERATED:
+        raise UserError(f"{name} has no batches, and stopping={test.name} compares arms inside batches.")
     own = [parameter for rule in chosen for parameter in rule.parameters]
     values = _checked(name, parameters, own)
     if test.short_features:
@@ -65,6 +67,8 @@ def compose(
         min_batch=int(values["min_batch"]),
         design_arms=designs,
         design_weights=np.zeros(designs.shape),
+        low=0.0 if problem.reward_range is None else problem.reward_range[0],
+        high=1.0 if problem.reward_range is None else problem.reward_range[1],
         centre=problem.centre,
         own=_numbers(test, values),
         own_selection=_numbers(selection, values),
@@ -145,6 +149,14 @@ def _check_fit(
             f"{words} works with features, and problem {problem.name!r} has none: "
             f"add feature columns to its arms, or take {either(fitting(problem, agents))}."
         )
+    if test.inside_batches and selection.make is one_arm:
+        others = either(known.name for known in SELECTIONS.values() if known.make is not one_arm)
+        raise UserError(
+            f"{words} does not fit together: {test.name} compares inside batches; set selection to {others}."
+        )
+    if selection.needs_race and not test.inside_batches:
+        races = either(known.name for known in TESTS.values() if known.inside_batches)
+        raise UserError(f"{words} does not fit together: {selection.name} needs stopping={races}.")
     if not test.model.linear and (selection.needs_linear or trigger.needs_linear):
         linear = either(known.name for known in TESTS.values() if known.model.linear)
         rule = selection.name if selection.needs_linear else trigger.name

@@ -1,0 +1,175 @@
+"""Rule-out for normal noise: the best arm is the one that is left. The default test of `sharp`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bestarm.core.arrays import Counts, Floats
+from bestarm.core.batch import NOBODY, Batch
+from bestarm.core.breaking import Reading
+from bestarm.core.coordinates import none_at_all
+from bestarm.core.estimate import foresee_nothing
+from bestarm.core.left_over import left_over
+from bestarm.core.mixture import LOG_2, log_worths
+from bestarm.core.race import Race, add, begin_with, comparisons, shared_weight, with_leader
+from bestarm.core.rules import Model, Parameter, Test
+from bestarm.core.scatter import SHARE, scatter_bound
+from bestarm.core.setting import Setting
+from bestarm.core.state import View
+
+KNOWN_WELL = 4  # times the pulls of the batch: an arm whose estimate may speak about the noise
+UNKNOWN = 1e150  # in the place of a bound that is not there yet: no account is worth anything
+RHO = Parameter("pseudo_count", "the mixture's ρ, in pulls of each of two arms", default=9.0)
+
+
+def rule_out(state: Race, setting: Setting) -> Reading:
+    """Rule-out: each arm has its own hypothesis, "this arm is the best, in every batch", and loses it or not.
+
+    An account of i against k collects, over the batches with both, `Z += w (D_i − D_k)` and `V += w`, with `w =
+    n_i n_k/(n_i + n_k)`, D being the means of the arms in the batch (`core.race` says which accounts there
+    are). Arm k is ruled out while `W_k = ½ W(rival account) + ½ Σ_j W(account of the j-th leader)/(j(j+1)) ≥
+    1/δ`, W as in `log_worths` with an account's Z and V (`core.race`). Settled when all arms but one are ruled
+    out at this moment. With ε > 0 only the leader accounts count, with Z + εV in the place of Z, and it is
+    settled with a leader a_j for which all others have W ≥ j(j+1)/δ.
+
+    *Proof.* Let k be the best arm, in every batch. Given the past, the difference D_i − D_k of two means of a
+    batch has mean at most 0 and is σ/√w-sub-Gaussian, whatever the batch has in common; i is chosen before the
+    batch. So each account is worth a supermartingale that starts at 1 (`log_worths`); one that opens at a
+    stopping time gets the share that was set aside for it, and Σ 1/(j(j+1)) = 1. An average of supermartingales
+    is one, and by Ville's inequality W_k ever reaches 1/δ with probability at most δ. The answer is wrong only
+    if the best arm was ruled out: no union over arms. With ε > 0: if a_j is worse than the best arm k by more
+    than ε, the account of a_j against k with Z + εV is worth a supermartingale, and Σ_j δ/(j(j+1)) ≤ δ.
+
+    Where sigma is not given, it is replaced by a bound that it exceeds with probability at most δ/20
+    (`scatter_bound`), and δ by 0.95 δ: W falls as σ grows wherever it is above 1, so outside of that event
+    nothing changes.
+    """
+    return state.reading
+
+
+def begin(setting: Setting) -> Race:
+    """Every account has Z = V = 0."""
+    return begin_with(2, setting)
+
+
+def fold(state: Race, batch: Batch, setting: Setting) -> Race:
+    """One more batch: first the accounts and the noise, by what was known before it, then the estimates."""
+    means = batch.sums / batch.pulls
+    for row, high, low in comparisons(state, batch):
+        weight = shared_weight(batch.pulls[high], batch.pulls[low])
+        account = state.accounts[row, :, batch.arms[low]]
+        account[0] += weight * (means[high] - means[low])
+        account[1] += weight
+    residual, freedom = state.residual, state.freedom
+    if batch.squares.shape[0] > 0:
+        more, free = scatter(state, batch, means, setting.centre)
+        residual, freedom = residual + more, freedom + free
+    brought, shift = add(state, batch)
+    samples, old = state.estimate.samples + brought, state.estimate
+    accounts, leaders, opened = with_leader(state, samples)
+    noise = steering_noise(residual, freedom, old.values, setting)
+    view = View(samples, old.values, old.widths, old.inverse, 0.0, noise, 1.0)
+    sigma, level = noise_and_level(residual, freedom, setting)
+    reading, odds, missing = judge(view, accounts[:opened], leaders, sigma, level, setting)
+    return Race(
+        state.pulls,
+        state.sums,
+        view,
+        state.shift + shift,
+        accounts,
+        leaders,
+        opened,
+        residual,
+        freedom,
+        state.sites,
+        odds,
+        missing,
+        reading,
+    )
+
+
+def judge(
+    view: View, accounts: Floats, leaders: Counts, sigma: float, level: float, setting: Setting
+) -> tuple[Reading, Floats, Floats]:
+    """What the accounts come to."""
+    shape, rho = (accounts.shape[0], setting.arms), setting.pseudo_count
+    totals, weights = accounts[:, 0].copy().reshape(-1), accounts[:, 1].copy().reshape(-1)
+    worths = log_worths(totals + setting.epsilon * weights, weights, sigma, rho).reshape(shape)
+    prices = (0.5 * np.log1p(weights / rho) - LOG_2).reshape(shape)
+    return left_over(view, worths, prices, weights.reshape(shape), leaders, level, setting.epsilon)
+
+
+def noise_and_level(residual: float, freedom: float, setting: Setting) -> tuple[float, float]:
+    """Sigma, or the bound that takes its place, and the logarithm at which an arm is ruled out."""
+    if setting.sigma > 0.0:
+        return setting.sigma, math.log(1.0 / setting.delta)
+    bound = scatter_bound(residual, freedom, SHARE * setting.delta)
+    return min(bound, UNKNOWN), math.log(1.0 / ((1.0 - SHARE) * setting.delta))
+
+
+def scatter(state: Race, batch: Batch, means: Floats, centre: float) -> tuple[float, float]:
+    """What a batch says about the noise: a sum of squares, and its degrees of freedom.
+
+    Inside each arm: `Q_k − S_k²/n_k`, n_k − 1 degrees, σ²χ² given the past. Between the arms G that were known
+    well before the batch (T_k ≥ 4 n_k): `Σ_{k∈G} n_k (D_k − v_k − c)²`, c their mean weighted by n, |G| − 1
+    degrees: σ² times a non-central χ² given the past, which is stochastically larger. Errors of the estimates
+    and interactions only make the noise look larger.
+    """
+    residual, freedom = 0.0, 0.0
+    weight, middle = 0.0, 0.0
+    for place in range(batch.arms.shape[0]):
+        arm, pulls = batch.arms[place], batch.pulls[place]
+        if pulls > 1:
+            residual += max(batch.squares[place] - pulls * (means[place] - centre) ** 2, 0.0)
+            freedom += pulls - 1
+        if state.pulls[arm] >= KNOWN_WELL * pulls:
+            weight += pulls
+            middle += pulls * (means[place] - state.estimate.values[arm])
+    if weight == 0.0:
+        return residual, freedom
+    middle /= weight
+    freedom -= 1
+    for place in range(batch.arms.shape[0]):
+        arm, pulls = batch.arms[place], batch.pulls[place]
+        if state.pulls[arm] >= KNOWN_WELL * pulls:
+            residual += pulls * (means[place] - state.estimate.values[arm] - middle) ** 2
+            freedom += 1
+    return residual, freedom
+
+
+def steering_noise(residual: float, freedom: float, values: Floats, setting: Setting) -> float:
+    """Sigma if it is known, else the plain estimate of it: it steers plans, and decides nothing.
+
+    Before there are any degrees of freedom the estimates themselves have to do.
+    """
+    if setting.sigma > 0.0:
+        return setting.sigma
+    if freedom > 0.0 and residual > 0.0:
+        return float(np.sqrt(residual / freedom))
+    return max(float(np.std(values[values > -np.inf])), 1e-300)
+
+
+def absorb(state: Race, arm: int, reward: float, setting: Setting) -> Race:
+    """A single pull is a batch of one arm, which tells nothing about its difference to others."""
+    return fold(
+        state, Batch(NOBODY, np.full(1, arm), np.ones(1, np.int64), np.full(1, reward), np.empty(0)), setting
+    )
+
+
+WITHIN = Model(begin, fold, foresee_nothing, absorb, none_at_all, linear=False)
+RULE_OUT = Test(
+    "rule-out",
+    "compares arms inside batches only: sites may differ, and sigma is measured if it is not given",
+    WITHIN,
+    rule_out,
+    parameters=(RHO,),
+    needs_sigma=False,
+    sites_alike=False,
+    inside_batches=True,
+    squares=True,
+    shows_index=False,
+    arms_may_come=True,
+    growth=(0.3, 1.15),
+)
