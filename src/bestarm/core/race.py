@@ -75,44 +75,37 @@ def begin_with(width: int, setting: Setting) -> Race:
     )
 
 
-def comparisons(state: Race, batch: Batch) -> Counts:
-    """Which accounts a batch adds to: rows of (row of the accounts, place of i in the batch, place of k).
+def rivals(state: Race, batch: Batch) -> tuple[Counts, Counts]:
+    """Of each arm in the batch the other one with the largest estimate: their places, and those of the arms.
 
-    Only what was known before the batch decides.
+    Only what was known before the batch decides; ties go to the lowest index. Without a rival an arm is left
+    out.
     """
-    arms, values = batch.arms, state.estimate.values
-    several = arms.shape[0]
-    found = np.empty((several * state.opened, 3), np.int64)
-    count, first, second = 0, -1, -1  # the places of the two largest estimates
-    for place in range(several):
-        if state.pulls[arms[place]] == 0:
-            continue
-        if first < 0 or ahead(values, arms[place], arms[first]):
-            first, second = place, first
-        elif second < 0 or ahead(values, arms[place], arms[second]):
-            second = place
-    for place in range(several):
-        rival = second if place == first else first
-        if rival >= 0:
-            found[count, 0], found[count, 1], found[count, 2] = 0, rival, place
-            count += 1
-    for row in range(1, state.opened):
-        leader = np.flatnonzero(arms == state.leaders[row])
-        for place in range(several if leader.shape[0] else 0):
-            if place != leader[0]:
-                found[count, 0], found[count, 1], found[count, 2] = row, leader[0], place
-                count += 1
-    return found[:count]
+    several = batch.arms.shape[0]
+    values = np.where(state.pulls[batch.arms] > 0, state.estimate.values[batch.arms], -np.inf)
+    first = int(np.argmax(values))
+    high = np.full(several, first)
+    if values[first] == -np.inf:
+        return high[:0], high[:0]
+    values[first] = -np.inf
+    high[first] = int(np.argmax(values))
+    low = np.arange(several)
+    if values[high[first]] == -np.inf:
+        low = low[low != first]
+    return high[low], low
 
 
-def ahead(values: Floats, one: int, other: int) -> bool:
-    """Whether one arm's estimate is the larger; ties go to the lowest index."""
-    return bool(values[one] > values[other] or (values[one] == values[other] and one < other))
+def led(state: Race, batch: Batch, row: int) -> tuple[Counts, Counts]:
+    """The places of a leader and of all others, if it is in the batch."""
+    place = np.flatnonzero(batch.arms == state.leaders[row])
+    low = np.flatnonzero(batch.arms != state.leaders[row])
+    return (np.full(low.shape[0], place[0]), low) if place.shape[0] else (place, place)
 
 
-def shared_weight(one: float, other: float) -> float:
+def shared_weights(one: Counts, other: Counts) -> Floats:
     """`w = n m/(n + m)`: how much the difference of two means of n and m pulls tells."""
-    return one * other / (one + other)
+    weights: Floats = one / (one + other) * other
+    return weights
 
 
 def add(state: Race, batch: Batch) -> tuple[int, float]:
@@ -121,22 +114,18 @@ def add(state: Race, batch: Batch) -> tuple[int, float]:
     The offset is `c = Σ_k u_k (D_k − v_k)/Σ u_k`, `u_k = n_k T_k/(n_k + T_k)`, with T and v before the batch;
     the batch's mean if none of its arms is known. Nothing of the promise rests on these estimates.
     """
-    weight, offset, samples, total = 0.0, 0.0, 0, 0.0
-    for place in range(batch.arms.shape[0]):
-        arm, pulls = batch.arms[place], batch.pulls[place]
-        samples += pulls
-        total += batch.sums[place]
-        if state.pulls[arm] > 0:
-            share = shared_weight(pulls, state.pulls[arm])
-            weight += share
-            offset += share * (batch.sums[place] / pulls - state.estimate.values[arm])
-    offset = offset / weight if weight > 0.0 else total / samples
-    for place in range(batch.arms.shape[0]):
-        arm = batch.arms[place]
-        state.pulls[arm] += batch.pulls[place]
-        state.sums[arm] += batch.sums[place] - batch.pulls[place] * offset
-        state.estimate.values[arm] = state.sums[arm] / state.pulls[arm]
-        state.estimate.widths[arm] = 1.0 / np.sqrt(state.pulls[arm])
+    arms, before, samples = batch.arms, state.pulls[batch.arms], int(batch.pulls.sum())
+    weights = shared_weights(batch.pulls, before)
+    known = np.where(before > 0, state.estimate.values[arms], 0.0)
+    together = weights.sum()
+    if together > 0.0:
+        offset = (weights * (batch.sums / batch.pulls - known)).sum() / together
+    else:
+        offset = batch.sums.sum() / samples
+    state.pulls[arms] = before + batch.pulls
+    state.sums[arms] += batch.sums - batch.pulls * offset
+    state.estimate.values[arms] = state.sums[arms] / state.pulls[arms]
+    state.estimate.widths[arms] = 1.0 / np.sqrt(state.pulls[arms])
     return samples, samples * offset
 
 

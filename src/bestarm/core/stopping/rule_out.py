@@ -13,7 +13,7 @@ from bestarm.core.coordinates import none_at_all
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import left_over
 from bestarm.core.mixture import LOG_2, log_worths
-from bestarm.core.race import Race, add, begin_with, comparisons, shared_weight, with_leader
+from bestarm.core.race import Race, add, begin_with, led, rivals, shared_weights, with_leader
 from bestarm.core.rules import Model, Parameter, Test
 from bestarm.core.scatter import SHARE, scatter_bound
 from bestarm.core.setting import Setting
@@ -57,11 +57,11 @@ def begin(setting: Setting) -> Race:
 def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     """One more batch: first the accounts and the noise, by what was known before it, then the estimates."""
     means = batch.sums / batch.pulls
-    for row, high, low in comparisons(state, batch):
-        weight = shared_weight(batch.pulls[high], batch.pulls[low])
-        account = state.accounts[row, :, batch.arms[low]]
-        account[0] += weight * (means[high] - means[low])
-        account[1] += weight
+    high, low = rivals(state, batch)
+    enter(state.accounts[0], batch, means, high, low)
+    for row in range(1, state.opened):
+        high, low = led(state, batch, row)
+        enter(state.accounts[row], batch, means, high, low)
     residual, freedom = state.residual, state.freedom
     if batch.squares.shape[0] > 0:
         more, free = scatter(state, batch, means, setting.centre)
@@ -88,6 +88,14 @@ def fold(state: Race, batch: Batch, setting: Setting) -> Race:
         missing,
         reading,
     )
+
+
+def enter(accounts: Floats, batch: Batch, means: Floats, high: Counts, low: Counts) -> None:
+    """`Z += w (D_i − D_k)`, `V += w` for the arms at some places of the batch."""
+    arms, weights = batch.arms[low], shared_weights(batch.pulls[high], batch.pulls[low])
+    totals, informations = accounts[0], accounts[1]
+    totals[arms] += weights * (means[high] - means[low])
+    informations[arms] += weights
 
 
 def judge(
@@ -117,26 +125,17 @@ def scatter(state: Race, batch: Batch, means: Floats, centre: float) -> tuple[fl
     degrees: σ² times a non-central χ² given the past, which is stochastically larger. Errors of the estimates
     and interactions only make the noise look larger.
     """
-    residual, freedom = 0.0, 0.0
-    weight, middle = 0.0, 0.0
-    for place in range(batch.arms.shape[0]):
-        arm, pulls = batch.arms[place], batch.pulls[place]
-        if pulls > 1:
-            residual += max(batch.squares[place] - pulls * (means[place] - centre) ** 2, 0.0)
-            freedom += pulls - 1
-        if state.pulls[arm] >= KNOWN_WELL * pulls:
-            weight += pulls
-            middle += pulls * (means[place] - state.estimate.values[arm])
-    if weight == 0.0:
-        return residual, freedom
-    middle /= weight
-    freedom -= 1
-    for place in range(batch.arms.shape[0]):
-        arm, pulls = batch.arms[place], batch.pulls[place]
-        if state.pulls[arm] >= KNOWN_WELL * pulls:
-            residual += pulls * (means[place] - state.estimate.values[arm] - middle) ** 2
-            freedom += 1
-    return residual, freedom
+    inside = np.maximum(batch.squares - batch.pulls * (means - centre) ** 2, 0.0)
+    residual = np.where(batch.pulls > 1, inside, 0.0).sum()
+    freedom = float(batch.pulls.sum() - batch.pulls.shape[0])
+    well = state.pulls[batch.arms] >= KNOWN_WELL * batch.pulls
+    if well.any():
+        weights = batch.pulls[well].astype(np.float64)
+        off = means[well] - state.estimate.values[batch.arms[well]]
+        off -= (weights * off).sum() / weights.sum()
+        residual += (weights * off * off).sum()
+        freedom += weights.shape[0] - 1
+    return float(residual), freedom
 
 
 def steering_noise(residual: float, freedom: float, values: Floats, setting: Setting) -> float:

@@ -12,7 +12,7 @@ from bestarm.core.breaking import Reading
 from bestarm.core.coordinates import none_at_all
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import left_over
-from bestarm.core.race import Race, add, begin_with, comparisons, shared_weight, with_leader
+from bestarm.core.race import Race, add, begin_with, led, rivals, shared_weights, with_leader
 from bestarm.core.rules import Model, Test
 from bestarm.core.setting import Setting
 from bestarm.core.state import View
@@ -54,11 +54,11 @@ def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     width = setting.high - setting.low
     yes = (batch.sums - batch.pulls * setting.low) / width
     sites, rate = rate_of(state.sites, batch.site)
-    for row, high, low in comparisons(state, batch):
-        account = state.accounts[row, :, batch.arms[low]]
-        one, other = float(batch.pulls[high]), float(batch.pulls[low])
-        account[:STEPS] += log_tables(one, yes[high], other, yes[low], rate)
-        account[STEPS] += shared_weight(one, other)
+    high, low = rivals(state, batch)
+    enter(state.accounts[0], batch, yes, high, low, rate)
+    for row in range(1, state.opened):
+        high, low = led(state, batch, row)
+        enter(state.accounts[row], batch, yes, high, low, rate)
     brought, shift = add(state, batch)
     if batch.site >= 0:
         sites[batch.site, 0] = FORGET * sites[batch.site, 0] + yes.sum()
@@ -99,15 +99,28 @@ def rate_of(sites: Floats, site: int) -> tuple[Floats, float]:
     return sites, min(max(rate, LEAST_RATE), 1.0 - LEAST_RATE)
 
 
-def log_tables(one: float, yes: float, other: float, yes_other: float, rate: float) -> Floats:
-    """log e of a table for each odds ratio r: p_i and p_k have this ratio, and together the given rate.
+def enter(accounts: Floats, batch: Batch, yes: Floats, high: Counts, low: Counts, rate: float) -> None:
+    """Multiply accounts by the tables of the arms at some places of the batch."""
+    arms, one, other = batch.arms[low], batch.pulls[high], batch.pulls[low]
+    for step in range(STEPS):
+        logs = accounts[step]
+        logs[arms] += log_tables(one, yes[high], other, yes[low], rate, RATIOS[step])
+    informations = accounts[STEPS]
+    informations[arms] += shared_weights(one, other)
+
+
+def log_tables(
+    one: Counts, yes: Floats, other: Counts, yes_other: Floats, rate: float, log_ratio: float
+) -> Floats:
+    """log e of tables: p_i and p_k have this odds ratio r, and together the given rate.
 
     p_k = q solves `n_i rq/(1 + (r−1)q) + n_k q = (n_i + n_k) rate`, a quadratic equation.
 
-    >>> log_tables(100, 30, 100, 20, 0.25).round(2)[[0, 6, 12]].tolist()
-    [0.1, 1.04, -38.6]
+    >>> hundred, yes, no = np.array([100]), np.array([30.0]), np.array([20.0])
+    >>> log_tables(hundred, yes, hundred, no, 0.25, 0.5).round(3).tolist()
+    [1.333]
     """
-    ratio, share = np.exp(RATIOS), one / (one + other)
+    ratio, share = math.exp(log_ratio), one / (one + other)
     more = ratio - 1.0
     middle = share * ratio + (1.0 - share) - rate * more
     low = 2.0 * rate / (middle + np.sqrt(middle * middle + 4.0 * (1.0 - share) * more * rate))
