@@ -34,9 +34,8 @@ def check_deadline(value: object) -> date | None:
     """
     if isinstance(value, str):
         try:
-            value = (
-                date.fromisoformat(value) if len(value) <= len("2027-01-31") else datetime.fromisoformat(value)
-            )
+            kind = date if len(value) <= len("2027-01-31") else datetime
+            value = kind.fromisoformat(value)
         except ValueError:
             raise UserError(f"deadline is {show(value)}; it must be {DAY}.") from None
     if isinstance(value, datetime):

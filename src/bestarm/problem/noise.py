@@ -26,8 +26,7 @@ def check_noise(
         return kind, None if sigma is None else check_sigma(sigma), limits
     if sigma is not None:
         raise UserError(
-            f"sigma is given, but rewards is {kind!r} and what is known of them is their range; "
-            "it must be left out."
+            f"sigma is given, but rewards is {kind!r}, whose range says how they scatter; it must be left out."
         )
     if kind == YES_NO:
         if limits not in (None, (0.0, 1.0)):
