@@ -25,7 +25,11 @@ CHECKED = Problem(["A", "B", "C"], means=[0.4, 0.9, 0.5], sigma=0.3, reward_rang
 BOUNDED = Problem(["A", "B", "C"], means=[0.2, 0.65, 0.15], reward_range=[0.1, 0.7])
 YES_NO = Problem(["A", "B", "C"], means=[0.2, 0.7, 0.1], rewards="yes-no")
 LINEAR = Problem(
-    list("ABCD"), features=[[1, 0], [0, 1], [0.6, 0.8], [0.8, -0.6]], theta=[0.8, 0.2], sigma=0.2, delta=0.1
+    list("ABCD"),
+    features=[[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [0.8, -0.6]],
+    theta=[0.8, 0.2],
+    sigma=0.2,
+    delta=0.1,
 )
 TABLE = {"A": [0.1, 0.4, 0.3], "B": [0.9, 0.7], "C": [0.2, 0.25]}
 CASES: dict[str, tuple[Problem, str, dict[str, Any]]] = {
@@ -75,7 +79,7 @@ def same(first: Result, second: Result) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_seed_gives_the_same_runs(name: str, engine: str) -> None:
     problem, method, given = CASES[name]
-    runs = {"agents": 3, "runs": 10, "seed": 4, "engine": engine}
+    runs: dict[str, Any] = {"agents": 3, "runs": 10, "seed": 4, "engine": engine}
     plain = simulate(problem, method, **runs, **given)
     turned = simulate(image(problem), method, **runs, **seen_in(problem, given))
     same(plain, turned)

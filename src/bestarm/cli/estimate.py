@@ -52,7 +52,7 @@ def estimate(
         str | None,
         typer.Option(
             metavar="gaussian|bernoulli|bounded",
-            help="Where rewards come from.  [default: bounded with a reward_range, else gaussian]",
+            help="Where rewards come from.  [default: what the problem says of its rewards]",
         ),
     ] = None,
     runs: Annotated[int, typer.Option(help="How many runs for each gap.")] = 200,

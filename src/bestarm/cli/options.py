@@ -52,8 +52,8 @@ class Options:
         str | None,
         typer.Option(
             metavar="gaussian|bernoulli|bounded|table",
-            help="Where rewards come from. By default the table if there is one, bounded if the problem has a "
-            "reward_range, else gaussian.",
+            help="Where rewards come from. By default the table if there is one, else what the problem says of "
+            "its rewards.",
         ),
     ] = None
     table: Annotated[
