@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
+from bestarm.errors import ProblemWarning
 from bestarm.methods.method import Method
 from bestarm.problem import Problem
 from bestarm.protocol.agent import Agent
@@ -88,4 +90,6 @@ def _unlimited(method: Method) -> Method:
         return method
     table = {key: value for key, value in problem.to_dict().items() if key not in ("rewards", "reward_range")}
     told = {"centre": problem.centre} | ({} if problem.sigma is None else {"sigma": problem.sigma})
-    return replace(method, problem=Problem.from_dict(table | told))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ProblemWarning)  # said when the problem was made
+        return replace(method, problem=Problem.from_dict(table | told))
