@@ -14,7 +14,7 @@ from bestarm.estimation import estimate
 from bestarm.lower_bound import lower_bound
 from bestarm.methods import Method
 from bestarm.methods import method as build
-from bestarm.simulation.environment import environment, fill
+from bestarm.simulation.environment import Environment, environment, fill
 from bestarm.simulation.mirror import mirrored
 from bestarm.sweeps.cell import Cell
 from bestarm.theory import bounds, sample_bound
@@ -177,3 +177,9 @@ def test_rules_see_what_is_below_above() -> None:
     method = build("lingape", linear)
     assert (method.setting.centre, method.mirror) == (-10.0, 0.0)
     assert build("famabpe", NORMAL).mirror is None
+
+
+def test_no_part_of_a_world_is_forgotten() -> None:
+    """Whoever adds one has to say what it looks like in the mirror (`simulation/mirror.py`)."""
+    turned, the_same = {"means", "low", "high", "centre", "values"}, {"kind", "sigma", "starts"}
+    assert set(Environment._fields) == turned | the_same
