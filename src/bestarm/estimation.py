@@ -18,7 +18,7 @@ from bestarm.methods import Parameter
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
 from bestarm.problem.checks import check_vector
-from bestarm.reward import check_number
+from bestarm.reward import HIGHEST, check_number
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result, Summary
 
@@ -184,12 +184,17 @@ def _assumed(
 ) -> tuple[list[tuple[float, list[Problem]]], str]:
     """For each gap the problems that are simulated, and what they assume."""
     if problem.means is not None and gaps is None:
-        second, best = np.sort(problem.means)[-2:].tolist()
+        second, best = np.sort(problem.merits(problem.means))[-2:].tolist()
         if best == second and problem.epsilon == 0:
             raise UserError(
                 "the two best arms are equally good and epsilon is 0: no number of samples decides."
             )
         return [(best - second, [problem])], "The means are the problem's own; the gap is best to second best."
+    if problem.sigma is None:
+        raise UserError(
+            f"problem {problem.name!r} has no sigma, and an estimate needs to know how much rewards scatter: "
+            "give sigma."
+        )
     wanted = (
         [factor * problem.sigma for factor in GAPS] if gaps is None else check_vector("gaps", gaps).tolist()
     )
@@ -205,7 +210,8 @@ def _assumed(
     elif max(wanted) > high - low:
         raise UserError(f"a gap is {max(wanted):g}; the reward_range from {low:g} to {high:g} is smaller.")
     middle = 0.5 * low + 0.5 * high if problem.reward_range else 0.5
-    means = [[middle + gap / 2] + [middle - gap / 2] * (problem.K - 1) for gap in wanted]
+    ahead = 1.0 if problem.goal == HIGHEST else -1.0
+    means = [[middle + ahead * gap / 2] + [middle - ahead * gap / 2] * (problem.K - 1) for gap in wanted]
     truths = [[_with(problem, means=one)] for one in means]
     sentence = "Assumed: one arm is best, and all others are worse by the gap."
     return list(zip(wanted, truths, strict=True)), sentence
@@ -215,7 +221,8 @@ def _linear(
     problem: Problem, method: str, short: bool, gaps: list[float], runs: int, seed: int
 ) -> tuple[list[tuple[float, list[Problem]]], str]:
     assert problem.features is not None
-    thetas = _random_thetas(problem.features, min(THETAS, runs), seed)
+    # −θ is the direction in which the arm that is best for θ is the lowest.
+    thetas = [problem.merits(theta) for theta in _random_thetas(problem.features, min(THETAS, runs), seed)]
     sentence = (
         f"Assumed: means are features · theta, for {len(thetas)} random directions of theta (seed {seed}) that "
         "share the runs; theta is as long as the gap between best and second best asks for. The intervals are "
@@ -247,20 +254,16 @@ def _random_thetas(features: Floats, count: int, seed: int) -> list[Floats]:
 
 def _with(problem: Problem, *, means: list[float] | None = None, theta: Floats | None = None) -> Problem:
     """The problem with an assumed truth. A theta may leave the reward range, so sigma stands for it."""
-    ranged = problem.reward_range is not None and theta is None
+    table = problem.to_dict()
+    if means is not None:
+        table["arm"] = [arm | {"mean": mean} for arm, mean in zip(table["arm"], means, strict=True)]
+    if theta is not None:
+        table["arm"] = [{key: arm[key] for key in arm if key != "mean"} for arm in table["arm"]]
+        table = {key: table[key] for key in table if key not in ("rewards", "reward_range", "centre")}
+        table |= {"theta": theta.tolist(), "sigma": problem.sigma}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProblemWarning)  # said when the problem was made
-        return Problem(
-            problem.arms,
-            name=problem.name,
-            sigma=None if ranged else problem.sigma,
-            reward_range=problem.reward_range if ranged else None,
-            delta=problem.delta,
-            epsilon=problem.epsilon,
-            features=problem.features,
-            means=means,
-            theta=theta,
-        )
+        return Problem.from_dict(table)
 
 
 def _draw(found: Estimate) -> Any:

@@ -97,12 +97,17 @@ def read_by(values: Vector, alpha: Callable[[int, int], float]) -> Expected:
     return Expected(i, j, gaps[j], sure and sure_too)
 
 
+def sigma_of(p: Problem) -> float:
+    assert p.sigma is not None
+    return p.sigma
+
+
 def famabpe(pulls: list[int], sums: Vector, p: Problem, agents: int, gamma: float) -> Expected:
-    n = sum(pulls)
+    n, sigma = sum(pulls), sigma_of(p)
 
     def alpha(k: int) -> float:
         inside = (4 * len(pulls) / p.delta) * ((1 + gamma * agents) * n) ** 2
-        return p.sigma * math.sqrt((2 / pulls[k]) * math.log(inside))
+        return sigma * math.sqrt((2 / pulls[k]) * math.log(inside))
 
     means = [s / t for s, t in zip(sums, pulls, strict=True)]
     return read_by(means, lambda i, k: alpha(i) + alpha(k))
@@ -111,7 +116,7 @@ def famabpe(pulls: list[int], sums: Vector, p: Problem, agents: int, gamma: floa
 def ugapec(pulls: list[int], sums: Vector, p: Problem) -> Expected:
     arms, t = range(len(pulls)), sum(pulls)
     means = [s / n for s, n in zip(sums, pulls, strict=True)]
-    beta = [p.sigma * math.sqrt((2 / n) * math.log(4 * len(pulls) * t**3 / p.delta)) for n in pulls]
+    beta = [sigma_of(p) * math.sqrt((2 / n) * math.log(4 * len(pulls) * t**3 / p.delta)) for n in pulls]
     upper = [m + b for m, b in zip(means, beta, strict=True)]
     lower = [m - b for m, b in zip(means, beta, strict=True)]
     index = {k: max(upper[j] for j in arms if j != k) - lower[k] for k in arms}
@@ -133,14 +138,16 @@ def linear(features: list[Vector], pulls: list[int], sums: Vector, lam: float, s
 
 
 def falinpe_scale(n: int, d: int, p: Problem, agents: int, g1: float, g2: float, lam: float) -> float:
-    noise = p.sigma * math.sqrt(d * math.log((2 / p.delta) * (1 + (1 + g2 * agents) * n / (min(g1, 1) * lam))))
+    noise = sigma_of(p) * math.sqrt(
+        d * math.log((2 / p.delta) * (1 + (1 + g2 * agents) * n / (min(g1, 1) * lam)))
+    )
     return math.sqrt(lam) + (math.sqrt(2 * g1) * agents + math.sqrt(1 + g1 * agents)) * noise
 
 
 def lingape_scale(features: list[Vector], pulls: list[int], p: Problem, lam: float) -> float:
     k, d = len(features), len(features[0])
     root = math.sqrt(determinant(ridge_matrix(features, pulls, lam)))
-    return p.sigma * math.sqrt(2 * math.log(k**2 * root / (lam ** (d / 2) * p.delta))) + math.sqrt(lam)
+    return sigma_of(p) * math.sqrt(2 * math.log(k**2 * root / (lam ** (d / 2) * p.delta))) + math.sqrt(lam)
 
 
 def greedy_arm(features: list[Vector], pulls: list[int], lam: float, i: int, j: int) -> tuple[int, bool]:
@@ -312,7 +319,7 @@ def test_falinpes_defaults_are_the_theorems(
     problem = problem_of(len(pulls), numbers, features)
     g1, g2 = 1 / agents**2, 1 / (2 * agents * len(pulls))
     lam = (
-        problem.sigma**2
+        sigma_of(problem) ** 2
         * (math.sqrt(1 + g1 * agents) + math.sqrt(2 * g1) * agents) ** 2
         * math.log(2 / problem.delta)
     )
@@ -376,7 +383,7 @@ def evidence_of_span(features: list[Vector], pulls: list[int], sums: Vector, p: 
             y = minus(features[i], features[j])
             z = solve(a, y)
             q = dot(y, z) + dot(z, [dot(row, z) for row in l0])
-            ratios.append(max(dot(y, theta) + p.epsilon, 0) ** 2 / (2 * p.sigma**2 * q) / right)
+            ratios.append(max(dot(y, theta) + p.epsilon, 0) ** 2 / (2 * sigma_of(p) ** 2 * q) / right)
     return min(ratios)
 
 

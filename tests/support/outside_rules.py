@@ -136,7 +136,7 @@ register(
         Model(begin, fold, foresee_nothing, absorb, none_at_all, linear=False),
         measured,
         parameters=(Parameter("slack", "how much wider than it must be", default=1.0),),
-        needs_sigma=False,
+        noise="none",
         squares=True,
         arms_may_come=True,
         shows_index=False,

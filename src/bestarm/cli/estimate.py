@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from bestarm.cli.options import SET_HELP, numbers
-from bestarm.cli.output import Format, count, make_table, number, print_json, print_table
+from bestarm.cli.output import Format, count, make_table, number, print_json, print_table, sigma_word
 from bestarm.cli.progress import Progress, saying_when_compiling
 from bestarm.errors import UserError, either
 from bestarm.estimation import GAPS, Estimate, Expectation
@@ -52,7 +52,7 @@ def estimate(
         str | None,
         typer.Option(
             metavar="gaussian|bernoulli|bounded",
-            help="Where rewards come from.  [default: bounded with a reward_range, else gaussian]",
+            help="Where rewards come from.  [default: what the problem says of its rewards]",
         ),
     ] = None,
     runs: Annotated[int, typer.Option(help="How many runs for each gap.")] = 200,
@@ -91,8 +91,8 @@ def describe(found: Estimate) -> list[Table | str]:
     problem = found.problem
     title = (
         f"{found.method} on {problem.name}: {problem.K} arms, {count(found.agents, 'agent')}, sigma "
-        f"{problem.sigma:g}, delta {problem.delta:g}, epsilon {problem.epsilon:g}; {count(found.runs, 'run')} "
-        f"for each gap, seed {found.seed}"
+        f"{sigma_word(problem)}, delta {problem.delta:g}, epsilon {problem.epsilon:g}; "
+        f"{count(found.runs, 'run')} for each gap, seed {found.seed}"
     )
     table = make_table("gap", "samples", "95 %", "5–95 % of runs", "a site", "communications", "× lower")
     for row in found.rows:

@@ -19,6 +19,7 @@ from bestarm.methods import Method, Parameter, check_agents
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, read_text
+from bestarm.reward import BOUNDED
 from bestarm.simulation.schedule import Offline, Schedule
 
 AGENTS = 10
@@ -51,8 +52,8 @@ class Options:
         str | None,
         typer.Option(
             metavar="gaussian|bernoulli|bounded|table",
-            help="Where rewards come from. By default the table if there is one, bounded if the problem has a "
-            "reward_range, else gaussian.",
+            help="Where rewards come from. By default the table if there is one, else what the problem says of "
+            "its rewards.",
         ),
     ] = None
     table: Annotated[
@@ -212,11 +213,12 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def override(problem: Problem, given: dict[str, Any]) -> Problem:
-    """The problem with some of its numbers replaced; a sigma takes the place of a reward range."""
+    """The problem with some of its numbers replaced; a sigma takes the place of bounded rewards' range."""
     if not given:
         return problem
     table = problem.to_dict()
-    if "sigma" in given and table.pop("reward_range", None) is not None:
+    if "sigma" in given and problem.rewards == BOUNDED:
+        del table["reward_range"]
         say("--sigma replaces the file's reward_range, so rewards are not limited to it.")
     return Problem.from_dict(table | given)
 

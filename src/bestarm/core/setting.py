@@ -21,7 +21,7 @@ class Setting(NamedTuple):
     arms: int
     counted: int  # the arms that a union over arms pays for: those withdrawn since the beginning included
     agents: int
-    sigma: float
+    sigma: float  # 0 where it is not known
     delta: float
     epsilon: float
     features: Floats

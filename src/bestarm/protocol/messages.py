@@ -12,7 +12,7 @@ from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.terms import Terms
-from bestarm.reward import MOST_REWARD, ROUNDING, Limits, stretched
+from bestarm.reward import MOST_REWARD, ROUNDING, YES_NO, Limits, stretched
 from bestarm.reward import show as _show
 from bestarm.verdict import Reason, Verdict
 
@@ -276,6 +276,10 @@ def check_tally(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
             raise ProtocolError(
                 f"tally: arm {arms[arm]!r} has pulls {pulls} and reward sum {total}; that can't come "
                 f"from rewards between {limits[0]} and {limits[1]}."
+            )
+        if terms.rewards == YES_NO and not float(total).is_integer():
+            raise ProtocolError(
+                f"tally: arm {arms[arm]!r} has reward sum {total}; rewards of 0 and 1 have a whole number."
             )
     if terms.squares:
         _check_squares(tally, terms, arms)

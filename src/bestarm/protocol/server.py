@@ -113,7 +113,7 @@ class Server:
     @property
     def total(self) -> Tally:
         """All uploads together, as they were corrected, and the start."""
-        return Tally.of(self._pulls, self._sums, self._squares if self.method.test.squares else None)
+        return Tally.of(self._pulls, self._sums, self._squares if self.method.squares else None)
 
     @property
     def samples(self) -> int:

@@ -17,6 +17,7 @@ from bestarm.methods.recipe import Kind
 from bestarm.simulation import events, pulls
 from bestarm.simulation.environment import Environment
 from bestarm.simulation.interrupts import held_interrupts
+from bestarm.simulation.mirror import mirrored
 from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.rebind import rebind
 from bestarm.simulation.rounds import run_rounds
@@ -121,10 +122,10 @@ class Engine:
 
     @cached_property
     def _arguments(self) -> tuple[Any, ...]:
-        method = self.method
+        method, world = self.method, mirrored(self.environment, self.method)
         if method.kind is Kind.ALONE:
-            return method.test.squares, method.setting, self.environment
+            return method.squares, method.setting, world
         if method.kind is Kind.SYNCHRONOUS:
-            return method.period, method.period_of_all, method.test.squares, method.setting, self.environment
+            return method.period, method.period_of_all, method.squares, method.setting, world
         clocks = events.Clocks(np.array(self.schedule.rates, dtype=np.float64), *self.schedule.windows())
-        return method.plan_width, method.test.squares, method.setting, self.environment, clocks
+        return method.plan_width, method.squares, method.setting, world, clocks

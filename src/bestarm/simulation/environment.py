@@ -16,6 +16,7 @@ from bestarm.problem import Problem
 
 GAUSSIAN, BERNOULLI, BOUNDED, TABLE = range(4)
 REWARDS = ("gaussian", "bernoulli", "bounded", "table")
+OF_PROBLEM = {"normal": "gaussian", "yes-no": "bernoulli", "bounded": "bounded"}
 CONCENTRATION = 4.0  # of a bounded reward around its mean; 2 with mean ½ would be uniform
 
 
@@ -37,11 +38,11 @@ def environment(
 ) -> Environment:
     """The rewards of a problem: `gaussian`, `bernoulli`, `bounded`, or drawn from a `table` of measured values.
 
-    Without a word: the table if there is one, `bounded` if the problem has a reward range, else `gaussian`.
+    Without a word: the table if there is one, else what the problem says of its rewards.
     Gaussian rewards have the problem's sigma; Bernoulli rewards are 1 with the arm's mean as probability;
     bounded ones are Beta distributed over the range around the mean.
     """
-    kind = rewards or ("table" if table else "bounded" if problem.reward_range else "gaussian")
+    kind = rewards or ("table" if table else OF_PROBLEM[problem.rewards])
     if kind not in REWARDS:
         raise UserError(f"rewards is {kind!r}; it must be one of {', '.join(REWARDS)}.")
     low, high = problem.reward_range or (0.0, 1.0)
@@ -56,14 +57,23 @@ def environment(
         )
     else:
         means = np.array(problem.means, dtype=np.float64)
+    if kind == "gaussian" and problem.sigma is None:
+        raise UserError(
+            f"problem {problem.name!r} has no sigma, and a simulation needs to know how much rewards scatter: "
+            "give sigma."
+        )
     if kind == "bernoulli":
         _check_bernoulli(problem, means)
+        low, high = 0.0, 1.0
     if kind == "bounded":
+        if problem.rewards == "yes-no":
+            raise UserError(f"rewards=bounded does not fit problem {problem.name!r}, whose rewards are 0 or 1.")
         if problem.reward_range is None:
             raise UserError("rewards=bounded needs a problem with a reward_range.")
         if (means < low).any() or (means > high).any():
             raise UserError(f"rewards=bounded needs means between {low} and {high}.")
-    return Environment(REWARDS.index(kind), means, problem.sigma, low, high, problem.centre, values, starts)
+    sigma = problem.sigma or 0.0
+    return Environment(REWARDS.index(kind), means, sigma, low, high, problem.centre, values, starts)
 
 
 def first_pulls(environment: Environment, arms: int, squares: bool, random: np.random.Generator) -> Batch:
@@ -105,7 +115,7 @@ def draw(environment: Environment, arm: int, pulls: int, random: np.random.Gener
     have no shortcut and are drawn one by one.
     """
     mean: float = environment.means[arm]
-    centre = environment.centre
+    low, high, centre = environment.low, environment.high, environment.centre
     if environment.kind == GAUSSIAN:
         gaussian = gaussian_sum(environment, arm, pulls, random)
         around = (gaussian - pulls * centre) ** 2 / pulls
@@ -113,20 +123,21 @@ def draw(environment: Environment, arm: int, pulls: int, random: np.random.Gener
             around += environment.sigma**2 * random.chisquare(pulls - 1)
         return gaussian, around
     if environment.kind == BERNOULLI:
-        ones = float(random.binomial(pulls, mean))
-        return ones, ones * (1.0 - centre) ** 2 + (pulls - ones) * centre**2
+        ones = float(random.binomial(pulls, (mean - low) / (high - low)))
+        around = ones * (high - centre) ** 2 + (pulls - ones) * (low - centre) ** 2
+        return pulls * low + (high - low) * ones, around
     total: float = 0.0
     square: float = 0.0
     if environment.kind == BOUNDED:
-        width = environment.high - environment.low
-        share = (mean - environment.low) / width
+        width = high - low
+        share = (mean - low) / width
         if share <= 0.0 or share >= 1.0:
             return pulls * mean, pulls * (mean - centre) ** 2
         for _ in range(pulls):
             part = random.beta(CONCENTRATION * share, CONCENTRATION * (1.0 - share))
             total += part
-            square += (environment.low + width * part - centre) ** 2
-        return pulls * environment.low + width * total, square
+            square += (low + width * part - centre) ** 2
+        return pulls * low + width * total, square
     first, last = environment.starts[arm], environment.starts[arm + 1]
     if pulls <= last - first:
         for _ in range(pulls):
@@ -166,7 +177,7 @@ def _check_bernoulli(problem: Problem, means: Floats) -> None:
     if (means < 0).any() or (means > 1).any():
         raise UserError(f"rewards=bernoulli needs means between 0 and 1; they are {means.tolist()}.")
     needed = max(bernoulli_sigma(float(p)) for p in means)
-    if problem.sigma < needed - 1e-9:
+    if problem.sigma is not None and problem.sigma < needed - 1e-9:
         warnings.warn(
             f"Bernoulli rewards of problem {problem.name!r} need sigma of at least {needed:.4g} (0.5 is always "
             f"enough) and it has {problem.sigma:.4g}: the guarantee does not hold.",
