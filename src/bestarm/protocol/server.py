@@ -17,7 +17,17 @@ from bestarm.methods.compose import compose
 from bestarm.methods.method import Method
 from bestarm.methods.recipe import Kind
 from bestarm.problem import Problem
-from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Reopen, Upload
+from bestarm.protocol.entries import (
+    ArmAdded,
+    ArmWithdrawn,
+    Close,
+    Correction,
+    Entry,
+    FromSite,
+    Join,
+    Reopen,
+    Upload,
+)
 from bestarm.protocol.messages import (
     MOST_PULLS,
     Conflict,
@@ -32,6 +42,8 @@ from bestarm.protocol.messages import (
 )
 from bestarm.protocol.terms import Terms
 from bestarm.verdict import Reason, Verdict
+
+SAYS_NOTHING = Join | Close | Reopen  # about the arms
 
 
 @dataclass(slots=True)
@@ -163,16 +175,14 @@ class Server:
                 self.closed = entry.cause
             case Reopen():
                 self.closed = None
-        agent = entry.agent if isinstance(entry, Join | Upload) else None
+        agent = entry.agent if isinstance(entry, FromSite) else None
         if agent is not None:
             self.sites.setdefault(agent, Join(agent))
             self._numbers.setdefault(agent, len(self._numbers))
             self.last[agent] = len(self.entries)
         self.places[entry.id] = len(self.entries)
         self.entries.append(Logged(entry, len(self.log), plan))
-        if isinstance(entry, Join | Close | Reopen):
-            return
-        if not self.stopped:
+        if not self.stopped and not isinstance(entry, SAYS_NOTHING):
             self.reading = self.method.read(self.state)
             self.verdict = self.method.judge(self.state, self.reading)
             if self.verdict.stopped:
@@ -188,7 +198,7 @@ class Server:
         uploads = logged.uploads
         if self._settled is not None and place >= self._settled:
             return Stop(self.terms.fingerprint, self.verdict)
-        if logged.plan is None and isinstance(logged.entry, Join | Upload):
+        if logged.plan is None and isinstance(logged.entry, FromSite):
             state = self.state if recent else self._state_after(uploads)
             logged.plan = self._plan(logged.entry.agent, state, self.reading if recent else None)
         total = None
@@ -362,9 +372,11 @@ class Server:
                     rows[arm] = row if known is None else [a + b for a, b in zip(known, row, strict=True)]
         return Tally.from_rows(rows, len(self._named(place) or self.original.problem.arms))
 
-    def plan_now(self, agent: str) -> Plan:
-        """What a site would do next that knows everything; the same for sites that work alike."""
-        return self._plan(agent, self.state, self.reading)
+    def answer_now(self, agent: str) -> tuple[Download, Plan]:
+        """What a site is told from all that is known, and the plan in it; the same for all that work alike."""
+        plan = self._plan(agent, self.state, self.reading)
+        total = self.total if self.original.recipe.sends_total else None
+        return Download(self.terms.fingerprint, total, plan, self._named(len(self.entries))), plan
 
     def _plan(self, agent: str, state: Any, reading: Reading | None) -> Plan:
         """The next plan of a site, in the numbers of all arms that there ever were."""
