@@ -14,7 +14,7 @@ from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.methods.compose import compose
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
 from bestarm.problem import Problem
 from bestarm.protocol.entries import (

@@ -8,7 +8,7 @@ import numpy as np
 
 from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import Stop
