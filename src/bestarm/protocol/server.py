@@ -98,7 +98,7 @@ class Server:
         self._numbers: dict[str, int] = {}  # of the agents, in the order in which they came
         self.places: dict[str, int] = {}  # of an entry's id among the entries
         self.last: dict[str, int] = {}  # of each agent's last entry, the same
-        self._begin()
+        self._refold()
         self.reading = method.read(self.state)
         self.verdict = method.judge(self.state, self.reading)
 
@@ -281,14 +281,22 @@ class Server:
 
     # The fold
 
-    def _begin(self) -> None:
-        """The state before the first upload, for the arms that there are now."""
+    def _refold(self) -> None:
+        """Make everything anew that the log leads to, for the arms that there are now."""
         places = {name: k for k, name in enumerate(self.method.problem.arms)}
         self._active = {arm: places[name] for arm, name in enumerate(self.arms) if name in places}
         self._samples, self._pulls, self._sums = 0, [0] * len(self.arms), [0.0] * len(self.arms)
         self._squares = [0.0] * len(self.arms)
-        self._count(self.start)
-        self.state = self.method.begin(self._seen(self.start))
+        for tally in (self.start, *map(self._right, self.log)):
+            self._count(tally)
+        self.state = self._state_after(len(self.log))
+
+    def _state_after(self, uploads: int) -> Any:
+        """The state after the first so many uploads."""
+        state = self.method.begin(self._seen(self.start))
+        for upload in self.log[:uploads]:
+            state = self._folded(state, upload)
+        return state
 
     def _seen(self, tally: Tally) -> Tally:
         """A tally with the arms that there are now, and no others."""
@@ -346,19 +354,6 @@ class Server:
         method = self.original
         counted = len(problem.arms) + withdrawn
         return compose(method.recipe, problem, method.agents, method.parameters, counted)
-
-    def _refold(self) -> None:
-        self._begin()
-        for upload in self.log:
-            self.state = self._folded(self.state, upload)
-            self._count(self._right(upload))
-
-    def _state_after(self, uploads: int) -> Any:
-        """The state after the first so many uploads, for the answer to an old entry that has no plan."""
-        state = self.method.begin(self._seen(self.start))
-        for upload in self.log[:uploads]:
-            state = self._folded(state, upload)
-        return state
 
     def _total_after(self, place: int) -> Tally:
         """The total as it was when the entry at this place came."""
