@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from bestarm.core.plan import Plan
@@ -139,7 +140,7 @@ def plan_to_json(plan: Plan, names: Sequence[str]) -> list[list[Any]]:
 
 def plan_from_json(value: object, names: Sequence[str]) -> Plan:
     """The inverse of `plan_to_json`; every entry is checked."""
-    places = {arm: place for place, arm in enumerate(names)}
+    places = _places(tuple(names))
     if not isinstance(value, list):
         raise ProtocolError(f"plan: it is {_show(value)}; it must be a list of [arm, how often].")
     for row in value:
@@ -208,7 +209,7 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     """A tally from decoded JSON, `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`; all is checked."""
     if not isinstance(value, Mapping):
         raise ProtocolError(f"tally: it is {_show(value)}; it must be an object of arm: [pulls, reward_sum].")
-    places = {arm: place for place, arm in enumerate(arms)}
+    places = _places(tuple(arms))
     rows: dict[int, Sequence[float]] = {}
     for arm, row in value.items():
         if arm not in places:
@@ -226,6 +227,12 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     if len(set(map(len, rows.values()))) > 1:
         raise ProtocolError("tally: all arms must have squares, or none.")
     return Tally.from_rows(rows, len(arms))
+
+
+@lru_cache(maxsize=64)
+def _places(arms: tuple[str, ...]) -> Mapping[str, int]:
+    """The number of each arm. A study's arms are seldom others, and there may be many."""
+    return {arm: place for place, arm in enumerate(arms)}
 
 
 def check_sender(upload: Upload, problem: About) -> None:
@@ -311,8 +318,8 @@ def _fields(what: str, value: object, expected: set[str]) -> Mapping[str, Any]:
         raise ProtocolError(
             f"{what}: it is {_show(value)}; it must be an object with {', '.join(sorted(expected))}."
         )
-    missing, unknown = expected - value.keys(), value.keys() - expected
-    if missing or unknown:
+    if value.keys() != expected:
+        missing, unknown = expected - value.keys(), value.keys() - expected
         problem = (
             f"lacks {', '.join(sorted(missing))}"
             if missing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -175,11 +176,11 @@ class Server:
                 self.closed = entry.cause
             case Reopen():
                 self.closed = None
-        agent = entry.agent if isinstance(entry, FromSite) else None
-        if agent is not None:
-            self.sites.setdefault(agent, Join(agent))
-            self._numbers.setdefault(agent, len(self._numbers))
-            self.last[agent] = len(self.entries)
+        if isinstance(entry, FromSite):
+            if entry.agent not in self._numbers:
+                self._numbers[entry.agent] = len(self._numbers)
+                self.sites.setdefault(entry.agent, Join(entry.agent))
+            self.last[entry.agent] = len(self.entries)
         self.places[entry.id] = len(self.entries)
         self.entries.append(Logged(entry, len(self.log), plan))
         if not self.stopped and not isinstance(entry, SAYS_NOTHING):
@@ -259,7 +260,7 @@ class Server:
                 "so an earlier upload is missing and must be sent first."
             )
         tally = upload.tally
-        sums = (self._sums[arm] + total for arm, total in zip(tally.arms, tally.sums, strict=True))
+        sums = map(add, map(self._sums.__getitem__, tally.arms), tally.sums)
         if not self._samples + tally.samples < MOST_PULLS or not all(map(math.isfinite, sums)):
             raise ProtocolError("tally: with it the total would be too large for a number to hold.")
 
