@@ -183,7 +183,7 @@ def write_service() -> None:
     sys.path.insert(0, str(FOLDER.parent / "support"))
     from serving import serving
 
-    from bestarm.client.remote import connect
+    from bestarm.client.lab import connect
 
     folder = FOLDER / f"service-{bestarm.__version__}"
     if folder.exists():

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bestarm.core.tally import Tally
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 
 
 class Interval(NamedTuple):

@@ -33,7 +33,7 @@ PROTOCOL_MAY_USE = {
     "bestarm.core",
     "bestarm.protocol",
     "bestarm.methods.compose",
-    "bestarm.methods.method",
+    "bestarm.methods.composed",
     "bestarm.methods.recipe",
     "bestarm.errors",
     "bestarm.problem",

@@ -9,7 +9,7 @@ from typing import Any, Self
 from serving import Process
 
 import bestarm
-from bestarm.client.remote import Lab
+from bestarm.client.lab import Lab
 
 
 class Federation:

@@ -5,6 +5,8 @@ A model begins with nothing, folds one batch after the other into the total, and
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
@@ -41,7 +43,7 @@ def fold_separate(state: Totals, batch: Batch, setting: Setting) -> Totals:
     samples = view.samples + add(state, batch)
     for arm in batch.arms:
         view.values[arm] = sums[arm] / pulls[arm]
-        view.widths[arm] = 1.0 / np.sqrt(pulls[arm])
+        view.widths[arm] = 1.0 / math.sqrt(pulls[arm])
     return Totals(
         pulls, sums, View(samples, view.values, view.widths, view.inverse, view.log_det, view.noise, view.grain)
     )

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from bestarm.core.rules import Value as Parameter
 from bestarm.errors import UserError
 from bestarm.methods.compose import compose
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.methods.registry import METHODS, RULES, SELECTIONS, TESTS, TRIGGERS, federated, register
 from bestarm.problem import Problem

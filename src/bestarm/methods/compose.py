@@ -16,7 +16,7 @@ from bestarm.core.selection.ratio import UNSOLVED
 from bestarm.core.setting import Setting
 from bestarm.core.trigger.aim import THRIFT
 from bestarm.errors import ProblemWarning, UserError, either
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.methods.registry import METHODS, RULES, SELECTIONS, TESTS, TRIGGERS, known_parameters
 from bestarm.problem import Problem

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bestarm.reward import NORMAL, Limits, check_reward
 
 if TYPE_CHECKING:
-    from bestarm.methods.method import Method
+    from bestarm.methods.composed import Method
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
 from bestarm.errors import UserError
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
 from bestarm.simulation import events, pulls
 from bestarm.simulation.environment import Environment

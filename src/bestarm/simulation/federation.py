@@ -11,7 +11,7 @@ import numpy as np
 from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.problem import Problem
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.entries import Upload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.simulation.environment import Environment
 
 

@@ -17,7 +17,7 @@ from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning
 from bestarm.methods import TESTS, Method
 from bestarm.methods import method as build
-from bestarm.methods.method import batch_of
+from bestarm.methods.composed import batch_of
 from bestarm.problem import Problem
 from bestarm.simulation.api import prepare
 from bestarm.testing.demand import close, demand, demand_rate, same_bits
