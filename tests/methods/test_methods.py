@@ -412,7 +412,7 @@ def test_sharps_batch(
 ) -> None:
     """max(1, ⌈min(max(c·R, a·N), h·N, N + 100K)/M⌉) with R = N(1/e − 1)."""
     pulls, sums = tally
-    method = build("sharp", problem_of(len(pulls), numbers), agents=agents, thrift=thrift)
+    method = build("sharp", problem_of(len(pulls), numbers), agents=agents, thrift=thrift, stopping="pairs")
     evidence, samples = method.verdict(Tally.of(pulls, sums)).evidence, sum(pulls)
     missing = samples * (1 / evidence - 1) if evidence > 1e-9 else math.inf
     a, h, c = method.setting.growth, method.setting.reach, method.setting.aim
@@ -427,7 +427,8 @@ def test_sharps_arm(tally: tuple[list[int], Vector], sigma: float) -> None:
     """A batch of one pull: the floor, then the balance of an optimistic leader and its cheapest challenger."""
     pulls, sums = tally
     arms, n = range(len(pulls)), sum(pulls)
-    method = build("sharp", problem_of(len(pulls), (sigma, 0.05, 0.0)), trigger="every-pull")
+    problem = problem_of(len(pulls), (sigma, 0.05, 0.0))
+    method = build("sharp", problem, stopping="pairs", trigger="every-pull")
     (arm,) = method.plan(Tally.of(pulls, sums)).arms
     if min(pulls) < min(math.sqrt(5 * n / len(pulls)), n / (4 * len(pulls))):
         assert arm == pulls.index(min(pulls))
@@ -459,7 +460,7 @@ def test_ties_go_to_the_lowest_index(name: str) -> None:
     """Four arms that look the same in every way; then the last two lead, then they are the challengers."""
     linear_methods = ("falinpe", "lingape")
     problem = problem_of(4, (0.3, 0.05, 0.0), SQUARE if name in linear_methods else None)
-    method = build(name, problem, agents=2)
+    method = build(name, problem, agents=2, **({"stopping": "pairs"} if name == "sharp" else {}))
     for sums, leader, challenger in [
         ([5.0, 5.0, 5.0, 5.0], 0, 1),
         ([1.0, 1.0, 5.0, 5.0], 2, 3),
@@ -540,7 +541,11 @@ LINEAR = problem_of(3, (0.3, 0.05, 0.0), [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
         ("famabpe", {"gamma": 1e7}, "famabpe: gamma is 10000000.0; it must lie between 1e-12 and 1000."),
         ("famabpe", {"min_batch": 0}, "famabpe: min_batch is 0; it must be a whole number of at least 1."),
         ("famabpe", {"min_batch": 1.5}, "famabpe: min_batch is 1.5; it must be a whole number of at least 1."),
-        ("famabpe", {"stopping": "soon"}, "famabpe: stopping is 'soon'; it must be one of famabpe, ugapec, …."),
+        (
+            "famabpe",
+            {"stopping": "soon"},
+            "famabpe: stopping is 'soon'; it must be one of rule-out, two-by-two, ….",
+        ),
         ("famabpe", {"selection": 3}, "famabpe: selection is 3; it must be one of balance, ratio, …."),
         ("famabpe", {"trigger": ""}, "famabpe: trigger is ''; it must be one of count, determinant, …."),
         ("famabpe", {"stopping": "falinpe"}, "famabpe with stopping=falinpe, … works with features, and …."),
@@ -672,12 +677,24 @@ def test_features_of_length_one_up_to_rounding_are_fine() -> None:
         build("falinpe", problem_of(2, (0.3, 0.05, 0.0), [row, [0.0, 0.0, 1.0 + 1e-12]]), agents=2)
 
 
-def test_sharp_takes_the_pair_test_unless_the_features_say_more() -> None:
-    """K linearly independent features say nothing that K separate arms would not."""
-    independent = problem_of(3, (0.3, 0.05, 0.0), np.eye(3).tolist())
-    assert build("sharp", PLAIN).parameters["stopping"] == "pairs"
-    assert build("sharp", independent).parameters["stopping"] == "pairs"
-    assert build("sharp", LINEAR).parameters["stopping"] == "span"
+@pytest.mark.parametrize(
+    ("problem", "test"),
+    [
+        ({}, "rule-out"),
+        ({"sigma": 0.3}, "rule-out"),
+        ({"sigma": 0.3, "features": np.eye(3).tolist()}, "rule-out"),  # they say nothing that 3 arms would not
+        ({"rewards": "yes-no"}, "two-by-two"),
+        ({"reward_range": [0, 1]}, "two-by-two"),
+        ({"rewards": "yes-no", "epsilon": 0.01}, "rule-out"),
+        ({"sigma": 0.3, "sites": "alike"}, "pairs"),
+        ({"sigma": 0.3, "sites": "alike", "features": np.eye(3).tolist()}, "pairs"),
+        ({"sigma": 0.3, "sites": "alike", "features": [[1, 0], [0, 1], [1, 1]]}, "span"),
+    ],
+)
+def test_sharp_takes_the_test_that_assumes_no_more_than_the_problem_says(
+    problem: dict[str, Any], test: str
+) -> None:
+    assert build("sharp", Problem(["A", "B", "C"], **problem)).parameters["stopping"] == test
 
 
 @pytest.mark.parametrize("name", ["sync-ugapec", "sync-lingape"])

@@ -30,10 +30,9 @@ class Race(NamedTuple):
     arm with the largest estimate so far. In row j it is `leaders[j]`, the j-th arm that ever led, from the
     batch after that on; `opened` rows are in use. All choices are made before the batch is seen.
 
-    `sums` are rewards less the offsets of their batches, and `estimate.values` their means. `shift` is the sum
-    of all offsets, each as often as its batch has pulls, for those who show estimates. `residual` is a sum of
-    squares with `freedom` degrees of freedom, and `sites` the outcomes of each site, where the test has a use
-    for them.
+    `sums` are rewards less the offsets of their batches, and `estimate.values` their means, on the scale of the
+    first batch. `residual` is a sum of squares with `freedom` degrees of freedom, and `sites` has the outcomes
+    of each site, where the test has a use for them.
 
     `odds` are the logarithms of what speaks against each arm, `missing` how much more information is needed to
     rule it out, by what is known now, and `reading` what follows from them: all made anew with every batch.
@@ -42,7 +41,6 @@ class Race(NamedTuple):
     pulls: Counts
     sums: Floats
     estimate: View
-    shift: float
     accounts: Floats
     leaders: Counts
     opened: int
@@ -62,7 +60,6 @@ def begin_with(width: int, setting: Setting) -> Race:
         np.zeros(arms, np.int64),
         np.zeros(arms),
         View(0, nothing[0], nothing[1], setting.features[:0], 0.0, setting.sigma, 1.0),
-        0.0,
         np.zeros((ROOMS, width, arms)),
         np.full(ROOMS, -1, np.int64),
         1,
@@ -108,25 +105,29 @@ def shared_weights(one: Counts, other: Counts) -> Floats:
     return weights
 
 
-def add(state: Race, batch: Batch) -> tuple[int, float]:
-    """Add the batch, less its offset, to the estimates, in place; its pulls, and its offset times its pulls.
+def add(state: Race, batch: Batch) -> int:
+    """Add the batch, less its offset, to the estimates, in place; the number of its pulls.
 
     The offset is `c = Σ_k u_k (D_k − v_k)/Σ u_k`, `u_k = n_k T_k/(n_k + T_k)`, with T and v before the batch;
-    the batch's mean if none of its arms is known. Nothing of the promise rests on these estimates.
+    0 if none of its arms is known. Nothing of the promise rests on these estimates.
     """
     arms, before, samples = batch.arms, state.pulls[batch.arms], int(batch.pulls.sum())
     weights = shared_weights(batch.pulls, before)
     known = np.where(before > 0, state.estimate.values[arms], 0.0)
     together = weights.sum()
+    offset = 0.0
     if together > 0.0:
         offset = (weights * (batch.sums / batch.pulls - known)).sum() / together
-    else:
-        offset = batch.sums.sum() / samples
     state.pulls[arms] = before + batch.pulls
     state.sums[arms] += batch.sums - batch.pulls * offset
     state.estimate.values[arms] = state.sums[arms] / state.pulls[arms]
     state.estimate.widths[arms] = 1.0 / np.sqrt(state.pulls[arms])
-    return samples, samples * offset
+    return samples
+
+
+def odds(state: Race, setting: Setting) -> Floats:
+    """The logarithm of what speaks against each arm: "so many to one"."""
+    return state.odds
 
 
 def with_leader(state: Race, grains: float) -> tuple[Floats, Counts, int]:

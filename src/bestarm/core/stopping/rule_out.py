@@ -13,7 +13,7 @@ from bestarm.core.coordinates import none_at_all
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import left_over
 from bestarm.core.mixture import LOG_2, log_worths
-from bestarm.core.race import Race, add, begin_with, led, rivals, shared_weights, with_leader
+from bestarm.core.race import Race, add, begin_with, led, odds, rivals, shared_weights, with_leader
 from bestarm.core.rules import Model, Parameter, Test
 from bestarm.core.scatter import SHARE, scatter_bound
 from bestarm.core.setting import Setting
@@ -66,25 +66,24 @@ def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     if batch.squares.shape[0] > 0:
         more, free = scatter(state, batch, means, setting.centre)
         residual, freedom = residual + more, freedom + free
-    brought, shift = add(state, batch)
+    brought = add(state, batch)
     samples, old = state.estimate.samples + brought, state.estimate
     accounts, leaders, opened = with_leader(state, samples)
     noise = steering_noise(residual, freedom, old.values, setting)
     view = View(samples, old.values, old.widths, old.inverse, 0.0, noise, 1.0)
     sigma, level = noise_and_level(residual, freedom, setting)
-    reading, odds, missing = judge(view, accounts[:opened], leaders, sigma, level, setting)
+    reading, against, missing = judge(view, accounts[:opened], leaders, sigma, level, setting)
     return Race(
         state.pulls,
         state.sums,
         view,
-        state.shift + shift,
         accounts,
         leaders,
         opened,
         residual,
         freedom,
         state.sites,
-        odds,
+        against,
         missing,
         reading,
     )
@@ -167,6 +166,7 @@ RULE_OUT = Test(
     noise="either",
     sites_alike=False,
     inside_batches=True,
+    odds=odds,
     goes_with=("race", "finish"),
     shows_index=False,
     arms_may_come=True,

@@ -12,7 +12,7 @@ from bestarm.core.breaking import Reading
 from bestarm.core.coordinates import none_at_all
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import left_over
-from bestarm.core.race import Race, add, begin_with, led, rivals, shared_weights, with_leader
+from bestarm.core.race import Race, add, begin_with, led, odds, rivals, shared_weights, with_leader
 from bestarm.core.rules import Model, Test
 from bestarm.core.setting import Setting
 from bestarm.core.state import View
@@ -59,7 +59,7 @@ def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     for row in range(1, state.opened):
         high, low = led(state, batch, row)
         enter(state.accounts[row], batch, yes, high, low, rate)
-    brought, shift = add(state, batch)
+    brought = add(state, batch)
     if batch.site >= 0:
         sites[batch.site, 0] = FORGET * sites[batch.site, 0] + yes.sum()
         sites[batch.site, 1] = FORGET * sites[batch.site, 1] + brought
@@ -68,19 +68,18 @@ def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     accounts, leaders, opened = with_leader(state, samples / grain)
     noise = width * math.sqrt(rate * (1.0 - rate))
     view = View(samples, old.values, old.widths, old.inverse, 0.0, noise, min(grain, MOST_GRAIN))
-    reading, odds, missing = judge(view, accounts[:opened], leaders, setting)
+    reading, against, missing = judge(view, accounts[:opened], leaders, setting)
     return Race(
         state.pulls,
         state.sums,
         view,
-        state.shift + shift,
         accounts,
         leaders,
         opened,
         0.0,
         0.0,
         sites,
-        odds,
+        against,
         missing,
         reading,
     )
@@ -163,6 +162,7 @@ TWO_BY_TWO = Test(
     noise="none",
     sites_alike=False,
     inside_batches=True,
+    odds=odds,
     goes_with=("race", "finish"),
     shows_index=False,
     arms_may_come=True,

@@ -48,9 +48,15 @@ def _assumptions(method: Method) -> str:
     elif test.noise != "none" and problem.sigma is not None:
         scale = f"sub-Gaussian scale at most {problem.sigma:g}"
         parts.append(f"rewards scatter around their arm's mean with {scale}")
+    elif test.noise == "either":
+        parts.append("rewards scatter about normally, by the same amount for every arm, which is measured")
     parts.append("trials are independent")
     if test.sites_alike:
         parts.append("an arm's mean is the same at every site and all the time")
+    else:
+        parts.append(
+            "the same arm is the best at every site and all the time, however else sites and days differ"
+        )
     parts.append("whether and when a site sends a batch does not depend on the rewards in it")
     if test.model.linear:
         parts.append("an arm's mean is a linear function of its features")
