@@ -41,9 +41,15 @@ class Bounds:
 
 
 def bounds(
-    problem: Problem, method: str, agents: int, parameters: Mapping[str, Parameter] | None = None
+    problem: Problem,
+    method: str,
+    agents: int,
+    parameters: Mapping[str, Parameter] | None = None,
+    noise: float | None = None,
 ) -> Bounds | None:
     """All bounds for a method by its name; parameters not given are the method's own.
+
+    `noise` is the scatter of the rewards for the lower bound, if it is not the problem's sigma.
 
     None if the means are not known. The theorems are about famabpe and falinpe with their own rules; with
     `selection=greedy`, say, or for another method, only the lower bound is left.
@@ -58,10 +64,11 @@ def bounds(
     recipe = METHODS.get(method)
     theorem = THEOREMS.get(recipe) if recipe is not None else None
     if recipe is None or theorem is None or not _as_it_is(recipe, problem, agents, given, theorem):
-        return Bounds(None, None, lower_bound(problem))
+        return Bounds(None, None, lower_bound(problem, noise))
     free = _free(recipe, theorem, problem, agents, given)
     samples = theorem.samples(problem, agents, free)
-    return Bounds(samples, theorem.communications(samples, problem, agents, free), lower_bound(problem))
+    communications = theorem.communications(samples, problem, agents, free)
+    return Bounds(samples, communications, lower_bound(problem, noise))
 
 
 def _as_it_is(

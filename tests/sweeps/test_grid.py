@@ -7,6 +7,7 @@ import pytest
 
 from bestarm import Problem, UserError
 from bestarm.problem.checks import linear_means
+from bestarm.simulation.world import World
 from bestarm.sweeps.grid import load_grid, make_grid
 
 PROBLEM = Problem.quick([0.9, 0.5], sigma=0.3)
@@ -61,7 +62,7 @@ def test_the_key_knows_everything_but_the_number_of_runs_and_the_name() -> None:
         make_grid(PROBLEM, "famabpe", agents=11),
         make_grid(PROBLEM, "famabpe", seeds=1),
         make_grid(PROBLEM, "famabpe", engine="rounds"),
-        make_grid(PROBLEM, "famabpe", rewards="gaussian"),
+        make_grid(PROBLEM, "famabpe", world=World("gaussian")),
         make_grid(PROBLEM, "famabpe", max_samples=1000),
     ]
     keys = [found.key for cells in others for found in cells]

@@ -6,7 +6,7 @@ import csv
 import inspect
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -20,9 +20,46 @@ from bestarm.methods import method as build_method
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, read_text
 from bestarm.simulation.schedule import Offline, Schedule
+from bestarm.simulation.world import World
 
 AGENTS = 10
 SET_HELP = "A parameter of the method, such as gamma=0.01; repeatable. `bestarm methods NAME` has them all."
+
+# The options of a world, which `estimate` has too.
+Rewards = Annotated[
+    str | None,
+    typer.Option(
+        metavar="gaussian|yes-no|bounded|heavy|table",
+        help="Where rewards come from: heavy has heavy tails (Student's t). By default the table if there is "
+        "one, bounded if the problem has a reward_range, else gaussian.",
+    ),
+]
+Noise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="0.3",
+        help="The true scatter of rewards, one number or one for each arm: 0.3,0.2,… sigma is what the method "
+        "is told.  [default: sigma]",
+    ),
+]
+Offsets = Annotated[
+    str | None,
+    typer.Option(
+        metavar="0,0.1,-0.2",
+        help="What each site adds to all means, in units of the reward, with yes-no of log odds; the sites "
+        "after the last begin again with the first.",
+    ),
+]
+Drift = Annotated[
+    float, typer.Option(help="All means move together, up and down by so much; with yes-no in log odds.")
+]
+Interactions = Annotated[
+    float,
+    typer.Option(
+        help="How much arms differ from site to site: the standard deviation of what each site adds to each "
+        "arm, drawn anew for each run; the best arm stays the best everywhere."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -47,18 +84,15 @@ class Options:
         float | None,
         typer.Option(help="How far from the best the answer may be; overrides the file's.  [default: 0]"),
     ] = None
-    rewards: Annotated[
-        str | None,
-        typer.Option(
-            metavar="gaussian|bernoulli|bounded|table",
-            help="Where rewards come from. By default the table if there is one, bounded if the problem has a "
-            "reward_range, else gaussian.",
-        ),
-    ] = None
+    rewards: Rewards = None
     table: Annotated[
         Path | None,
         typer.Option(metavar="rewards.csv", help="Measured rewards to draw from, with columns arm,value."),
     ] = None
+    noise: Noise = None
+    offsets: Offsets = None
+    drift: Drift = 0.0
+    interactions: Interactions = 0.0
     set: Annotated[
         list[str] | None,
         typer.Option(metavar="name=value", help=SET_HELP),
@@ -92,6 +126,9 @@ class Options:
             help="Which agent is active, round by round: numbers from 0, separated by spaces, commas or lines. "
             "A run ends with the list.",
         ),
+    ] = None
+    plate: Annotated[
+        int | None, typer.Option(help="How many trials an agent does at once; plans become whole plates.")
     ] = None
     runs: Annotated[int, typer.Option(help="How many runs.")] = 1000
     seed: Annotated[int, typer.Option(help="The same seed gives the same runs, whatever --jobs is.")] = 0
@@ -127,13 +164,14 @@ class Options:
         table = None if self.table is None else read_table(self.table)
         if table is not None and self.rewards not in (None, "table"):
             raise UserError(f"--table is given, but --rewards is {self.rewards}; leave one of them out.")
+        world = read_world(self.rewards, self.noise, self.offsets, self.drift, self.interactions)
         problem = self._read_problem(table)
         schedule = self._read_schedule()
         engine = self.engine
         if engine == "events" and schedule.replay is not None:
             say("a replayed schedule names every round, so nothing can be skipped: using --engine rounds.")
             engine = "rounds"
-        return Simulation(self, problem, schedule, table, engine)
+        return Simulation(self, problem, schedule, replace(world, table=table), engine)
 
     def _read_problem(self, table: dict[str, list[float]] | None) -> Problem:
         given: dict[str, Any] = {"sigma": self.sigma, "delta": self.delta, "epsilon": self.epsilon}
@@ -163,11 +201,12 @@ class Options:
             raise UserError(f"--rates has {len(rates)} numbers; it must have {agents}, one for each agent.")
         windows = [Offline(*words("--offline", text, 3)) for text in self.offline or ()]
         windows += [Offline(*words("--leave", text, 2)) for text in self.leave or ()]
+        plate = 1 if self.plate is None else self.plate
         if self.replay is None:
-            return Schedule(tuple(rates or (1.0,) * agents), tuple(windows))
+            return Schedule(tuple(rates or (1.0,) * agents), tuple(windows), plate=plate)
         if rates is not None or windows:
             raise UserError("--replay says who is active when; --rates, --offline and --leave can't be given.")
-        return Schedule.replayed(agents, read_replay(self.replay))
+        return replace(Schedule.replayed(agents, read_replay(self.replay)), plate=plate)
 
 
 @dataclass(frozen=True)
@@ -177,7 +216,7 @@ class Simulation:
     options: Options
     problem: Problem
     schedule: Schedule
-    table: dict[str, list[float]] | None
+    world: World
     engine: str | None
 
     def method(self, name: str, parameters: dict[str, Parameter]) -> Method:
@@ -209,6 +248,20 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         [*(parameter.replace(kind=keyword) for parameter in own), *shared]
     )
     return called
+
+
+def read_world(
+    rewards: str | None, noise: str | None, offsets: str | None, drift: float, interactions: float
+) -> World:
+    """The world that the options describe."""
+    scatter = None if noise is None else numbers("--noise", noise)
+    return World(
+        rewards,
+        noise=scatter[0] if scatter is not None and len(scatter) == 1 else scatter,
+        offsets=() if offsets is None else numbers("--offsets", offsets),
+        drift=drift,
+        interactions=interactions,
+    )
 
 
 def override(problem: Problem, given: dict[str, Any]) -> Problem:

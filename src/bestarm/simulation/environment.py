@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import NOBODY, Batch
-from bestarm.errors import ProblemWarning, UserError
 from bestarm.problem import Problem
+from bestarm.simulation.truth import concentrations_of, effects_of, kind_of, means_of, noise_of, table_of
+from bestarm.simulation.world import PLAIN, REWARDS, World
 
-GAUSSIAN, BERNOULLI, BOUNDED, TABLE = range(4)
-REWARDS = ("gaussian", "bernoulli", "bounded", "table")
-CONCENTRATION = 4.0  # of a bounded reward around its mean; 2 with mean ½ would be uniform
+GAUSSIAN, YES_NO, BOUNDED, TABLE, HEAVY = range(len(REWARDS))
+FREEDOM = 3.0  # of Student's t
+WAVE = 20.0  # samples of each arm in one radian of the drift
+MOST_LOG_ODDS = 700.0  # beyond it an exponential leaves the floating point numbers
+STAYS = 0.1  # the share of the smallest gap that drawn interactions leave at every site
 
 
 class Environment(NamedTuple):
@@ -24,46 +24,68 @@ class Environment(NamedTuple):
 
     kind: int
     means: Floats
-    sigma: float
+    noise: Floats  # the standard deviation of each arm's rewards
     low: float
     high: float
     centre: float  # squares are taken around it
     values: Floats  # a table's measured values, arm after arm
     starts: Counts  # where each arm's values start in it, and the end
+    concentrations: Floats  # of each arm's bounded rewards
+    effects: Floats  # what a site adds to each arm's mean: its row is its number modulo their number
+    drift: float
+    scatter: float  # of arm-by-site interactions that are still to be drawn, 0 if there are none
 
 
-def environment(
-    problem: Problem, rewards: str | None = None, table: Mapping[str, Sequence[float]] | None = None
-) -> Environment:
-    """The rewards of a problem: `gaussian`, `bernoulli`, `bounded`, or drawn from a `table` of measured values.
-
-    Without a word: the table if there is one, `bounded` if the problem has a reward range, else `gaussian`.
-    Gaussian rewards have the problem's sigma; Bernoulli rewards are 1 with the arm's mean as probability;
-    bounded ones are Beta distributed over the range around the mean.
-    """
-    kind = rewards or ("table" if table else "bounded" if problem.reward_range else "gaussian")
-    if kind not in REWARDS:
-        raise UserError(f"rewards is {kind!r}; it must be one of {', '.join(REWARDS)}.")
-    low, high = problem.reward_range or (0.0, 1.0)
+def environment(problem: Problem, world: World = PLAIN) -> Environment:
+    """The rewards of a problem in a world, with everything checked."""
+    kind = kind_of(problem, world)
+    low, high = problem.reward_range or (-np.inf, np.inf)
     values: Floats = np.zeros(0)
     starts: Counts = np.zeros(1, dtype=np.int64)
     if kind == "table":
-        values, starts, means = _from_table(problem, table)
-    elif problem.means is None:
-        raise UserError(
-            f"problem {problem.name!r} has no means, and a simulation needs the truth: "
-            "give each arm a mean, give theta, or give a table of measured rewards."
-        )
+        values, starts, means = table_of(problem, world.table)
     else:
-        means = np.array(problem.means, dtype=np.float64)
-    if kind == "bernoulli":
-        _check_bernoulli(problem, means)
-    if kind == "bounded":
-        if problem.reward_range is None:
-            raise UserError("rewards=bounded needs a problem with a reward_range.")
-        if (means < low).any() or (means > high).any():
-            raise UserError(f"rewards=bounded needs means between {low} and {high}.")
-    return Environment(REWARDS.index(kind), means, problem.sigma, low, high, problem.centre, values, starts)
+        means = means_of(problem, kind)
+    noise = noise_of(problem, world, kind, means)
+    return Environment(
+        kind=REWARDS.index(kind),
+        means=means,
+        noise=noise,
+        low=low,
+        high=high,
+        centre=problem.centre,
+        values=values,
+        starts=starts,
+        concentrations=concentrations_of(problem, world, means, noise),
+        effects=effects_of(problem, world),
+        drift=world.drift,
+        scatter=world.interactions if isinstance(world.interactions, float) else 0.0,
+    )
+
+
+def with_interactions(environment: Environment, sites: int, random: np.random.Generator) -> Environment:
+    """The environment of one run: what is to be drawn once for all of it is drawn.
+
+    Each site's deviation of each arm is normal with the standard deviation `scatter`. Then those of the other
+    arms are lowered, where that is needed, so that the best arm (the first of several) stays the best at every
+    site: by at least a tenth of the smallest gap, for yes-no rewards in log odds. A bounded best arm stays
+    inside its range, and as far from its lower end.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):  # the log odds of 0 and 1
+        rates = environment.means
+        level = np.log(rates / (1.0 - rates)) if environment.kind == YES_NO else rates
+        best = int(np.argmax(level))
+        least = STAYS * (level[best] - np.delete(level, best).max())
+        drawn = environment.scatter * random.standard_normal((sites, level.size))
+        of_best = drawn[:, best].copy()
+        if environment.kind == BOUNDED:
+            of_best = of_best.clip(environment.low + least - level[best], environment.high - level[best])
+        # Where two rates are 0 or 1 there is no difference of log odds, and nothing to limit.
+        drawn = np.fmin(drawn, (level[best] + of_best)[:, None] - level - least)
+        drawn[:, best] = of_best
+    if environment.effects.shape[0]:
+        drawn += environment.effects[np.arange(sites) % environment.effects.shape[0]]
+    return environment._replace(effects=drawn, scatter=0.0)
 
 
 def first_pulls(environment: Environment, arms: int, squares: bool, random: np.random.Generator) -> Batch:
@@ -73,64 +95,99 @@ def first_pulls(environment: Environment, arms: int, squares: bool, random: np.r
     return batch
 
 
-def fill(batch: Batch, environment: Environment, random: np.random.Generator) -> None:
-    """Draw what a batch gave, arm after arm; squares only where there is room for them."""
+def fill(batch: Batch, environment: Environment, random: np.random.Generator, known: int = 0) -> None:
+    """Draw what a batch gave, arm after arm; squares only where there is room for them.
+
+    `known` are the samples that the server knew when the batch's plan was made.
+    """
     squares = batch.squares.shape[0] > 0
     for place in range(batch.arms.shape[0]):
         arm, pulls = batch.arms[place], batch.pulls[place]
+        added = shift(environment, batch.site, arm, known)
         if squares:
-            batch.sums[place], batch.squares[place] = draw(environment, arm, pulls, random)
+            batch.sums[place], batch.squares[place] = draw(environment, arm, pulls, random, added)
         else:
-            batch.sums[place] = draw_sum(environment, arm, pulls, random)
+            batch.sums[place] = draw_sum(environment, arm, pulls, random, added)
 
 
-def draw_sum(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
-    """The sum of the rewards of some pulls of an arm, distributed as if each had been drawn by itself."""
+def shift(environment: Environment, site: int, arm: int, known: int) -> float:
+    """What site and time add to an arm's mean; nothing to what everybody knows from the beginning."""
+    added: float = 0.0
+    if site == NOBODY:
+        return added
+    sites = environment.effects.shape[0]
+    if sites > 0:
+        added += environment.effects[site % sites, arm]
+    if environment.drift != 0.0:
+        added += environment.drift * np.sin(known / (WAVE * environment.means.shape[0]))
+    return added
+
+
+def draw_sum(
+    environment: Environment, arm: int, pulls: int, random: np.random.Generator, added: float = 0.0
+) -> float:
+    """The sum of the rewards of some pulls of an arm, distributed as if each had been drawn by itself.
+
+    `added` is what site and time add to the arm's mean.
+    """
     if environment.kind == GAUSSIAN:
-        return gaussian_sum(environment, arm, pulls, random)
-    return draw(environment, arm, pulls, random)[0]
+        return gaussian_sum(environment, arm, pulls, random, added)
+    return draw(environment, arm, pulls, random, added)[0]
 
 
-def gaussian_sum(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
-    """Normal(nμ, nσ²)."""
-    mean: float = environment.means[arm]
-    return float(pulls * mean + np.sqrt(pulls) * environment.sigma * random.standard_normal())
+def gaussian_sum(
+    environment: Environment, arm: int, pulls: int, random: np.random.Generator, added: float
+) -> float:
+    """Normal(nμ, nσ²); the random numbers are the same whatever the mean is."""
+    mean: float = environment.means[arm] + added
+    return float(pulls * mean + np.sqrt(pulls) * environment.noise[arm] * random.standard_normal())
 
 
-def draw(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> tuple[float, float]:
+def draw(
+    environment: Environment, arm: int, pulls: int, random: np.random.Generator, added: float = 0.0
+) -> tuple[float, float]:
     """The same sum, and with it the squares around the problem's centre.
 
     Gaussian: the squares around the mean are σ²χ² with n − 1 degrees of freedom, independent of the sum
-    (Cochran's theorem). Bernoulli: Binomial(n, μ). Table: multinomial counts of its values. Bounded rewards
-    have no shortcut and are drawn one by one.
+    (Cochran's theorem). Yes-no: Binomial(n, p), where `added` is added to the log odds. Table: multinomial
+    counts of its values. Bounded and heavy-tailed rewards have no shortcut and are drawn one by one.
     """
-    mean: float = environment.means[arm]
+    mean: float = environment.means[arm] + added
     centre = environment.centre
     if environment.kind == GAUSSIAN:
-        gaussian = gaussian_sum(environment, arm, pulls, random)
+        gaussian = gaussian_sum(environment, arm, pulls, random, added)
         around = (gaussian - pulls * centre) ** 2 / pulls
         if pulls > 1:
-            around += environment.sigma**2 * random.chisquare(pulls - 1)
+            around += environment.noise[arm] ** 2 * random.chisquare(pulls - 1)
         return gaussian, around
-    if environment.kind == BERNOULLI:
-        ones = float(random.binomial(pulls, mean))
+    if environment.kind == YES_NO:
+        ones = float(random.binomial(pulls, rate(environment.means[arm], added)))
         return ones, ones * (1.0 - centre) ** 2 + (pulls - ones) * centre**2
     total: float = 0.0
     square: float = 0.0
+    if environment.kind == HEAVY:
+        scale = environment.noise[arm] * np.sqrt((FREEDOM - 2.0) / FREEDOM)
+        for _ in range(pulls):
+            value = mean + scale * random.standard_t(FREEDOM)
+            total += value
+            square += (value - centre) ** 2
+        return total, square
     if environment.kind == BOUNDED:
+        mean = min(max(mean, environment.low), environment.high)
         width = environment.high - environment.low
         share = (mean - environment.low) / width
         if share <= 0.0 or share >= 1.0:
             return pulls * mean, pulls * (mean - centre) ** 2
+        narrow = environment.concentrations[arm]
         for _ in range(pulls):
-            part = random.beta(CONCENTRATION * share, CONCENTRATION * (1.0 - share))
+            part = random.beta(narrow * share, narrow * (1.0 - share))
             total += part
             square += (environment.low + width * part - centre) ** 2
         return pulls * environment.low + width * total, square
     first, last = environment.starts[arm], environment.starts[arm + 1]
     if pulls <= last - first:
         for _ in range(pulls):
-            value = environment.values[first + int(random.random() * (last - first))]
+            value = measured(environment, first + int(random.random() * (last - first)), added)
             total += value
             square += (value - centre) ** 2
         return total, square
@@ -139,52 +196,24 @@ def draw(environment: Environment, arm: int, pulls: int, random: np.random.Gener
         if left == 0:
             break
         count = left if place == last - 1 else random.binomial(left, 1.0 / (last - place))
-        total += count * environment.values[place]
-        square += count * (environment.values[place] - centre) ** 2
+        value = measured(environment, place, added)
+        total += count * value
+        square += count * (value - centre) ** 2
         left -= count
     return total, square
 
 
-def _from_table(problem: Problem, table: Mapping[str, Sequence[float]] | None) -> tuple[Floats, Counts, Floats]:
-    if not table:
-        raise UserError("rewards=table needs a table of measured values for each arm.")
-    unknown, missing = set(table) - set(problem.arms), set(problem.arms) - set(table)
-    if unknown or missing:
-        what = f"has unknown arms {sorted(unknown)}" if unknown else f"has no values for {sorted(missing)}"
-        raise UserError(f"the table of rewards {what}; it must have the arms of problem {problem.name!r}.")
-    columns = [np.array(table[arm], dtype=np.float64) for arm in problem.arms]
-    for arm, column in zip(problem.arms, columns, strict=True):
-        if column.size == 0:
-            raise UserError(f"the table of rewards has no values for arm {arm!r}.")
-        for value in column:
-            problem.check_reward(float(value))
-    starts = np.concatenate([[0], np.cumsum([column.size for column in columns])]).astype(np.int64)
-    return np.concatenate(columns), starts, np.array([column.mean() for column in columns])
+def rate(mean: float, added: float) -> float:
+    """expit(logit(p) + a) = p eᵃ/(1 − p + p eᵃ), which is p itself for a = 0, and 0 and 1 stay what they are.
 
-
-def _check_bernoulli(problem: Problem, means: Floats) -> None:
-    if (means < 0).any() or (means > 1).any():
-        raise UserError(f"rewards=bernoulli needs means between 0 and 1; they are {means.tolist()}.")
-    needed = max(bernoulli_sigma(float(p)) for p in means)
-    if problem.sigma < needed - 1e-9:
-        warnings.warn(
-            f"Bernoulli rewards of problem {problem.name!r} need sigma of at least {needed:.4g} (0.5 is always "
-            f"enough) and it has {problem.sigma:.4g}: the guarantee does not hold.",
-            ProblemWarning,
-            stacklevel=3,
-        )
-
-
-def bernoulli_sigma(probability: float) -> float:
-    """The smallest σ for which a Bernoulli reward is σ-sub-Gaussian (Buldygin and Moskvichova 2013).
-
-    `σ² = (1 − 2p) / (2 log((1−p)/p))`, ¼ at p = ½.
-
-    >>> bernoulli_sigma(0.5), round(bernoulli_sigma(0.1), 4)
-    (0.5, 0.4267)
+    >>> rate(0.02, 0.0), round(rate(0.5, np.log(3)), 12), rate(1.0, -5.0), rate(0.3, 1e9)
+    (0.02, 0.75, 1.0, 1.0)
     """
-    if probability in (0.0, 1.0):
-        return 0.0
-    if abs(probability - 0.5) < 1e-6:
-        return 0.5
-    return math.sqrt((1 - 2 * probability) / (2 * math.log((1 - probability) / probability)))
+    odds = mean * np.exp(min(max(added, -MOST_LOG_ODDS), MOST_LOG_ODDS))
+    return float(odds / (1.0 - mean + odds))
+
+
+def measured(environment: Environment, place: int, added: float) -> float:
+    """A table's value as a site sees it."""
+    value: float = environment.values[place] + added
+    return min(max(value, environment.low), environment.high)

@@ -10,10 +10,10 @@ from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
 from bestarm.methods.method import Method
 from bestarm.protocol.agent import Agent
-from bestarm.protocol.entries import Upload
+from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.messages import Stop
 from bestarm.protocol.server import Server
-from bestarm.simulation.environment import Environment, draw_sum, first_pulls
+from bestarm.simulation.environment import Environment, draw_sum, first_pulls, shift
 from bestarm.simulation.schedule import Schedule
 
 
@@ -35,11 +35,13 @@ class Federation:
         names = names or [f"agent-{m}" for m in range(schedule.agents)]
         self.agents = [Agent(method, name) for name in names]
         for agent in self.agents:
-            agent.receive(self.server.download())
+            joined = Join(agent.name, plate=schedule.plate)
+            agent.receive(self.server.download() if schedule.plate == 1 else self.server.receive(joined))
         self.samples = self.server.samples  # of all agents, sent or not
         self.samples_of = [0] * len(names)
         self.switches = 0
         self._last = [-1] * len(names)
+        self._known = [self.samples] * len(names)  # the server's samples when the agent's plan was made
 
     def pulls(self) -> Iterator[tuple[int, Upload | None]]:
         """One pull after the other until the server stops: who made it, and the upload that it filled, if any.
@@ -55,13 +57,15 @@ class Federation:
             self.samples_of[active] += 1
             self.switches += self._last[active] not in (-1, arm)
             self._last[active] = arm
-            upload = agent.tell(trial, draw_sum(self.environment, arm, 1, self.random))
+            added = shift(self.environment, active, arm, self._known[active])
+            upload = agent.tell(trial, draw_sum(self.environment, arm, 1, self.random, added))
             reply = None if upload is None else self.server.receive(upload)
             yield active, upload
             if isinstance(reply, Stop):
                 return
             if reply is not None:
                 agent.receive(reply)
+                self._known[active] = self.server.samples
 
     @property
     def communications(self) -> int:

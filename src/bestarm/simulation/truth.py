@@ -1,0 +1,153 @@
+"""What a world makes of a problem: the numbers of an environment, checked."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bestarm.core.arrays import Counts, Floats
+from bestarm.errors import ProblemWarning, UserError
+from bestarm.problem import Problem
+from bestarm.simulation.world import World
+
+CONCENTRATION = 4.0  # of a bounded reward around its mean; 2 with mean ½ would be uniform
+
+
+def kind_of(problem: Problem, world: World) -> str:
+    """Where rewards come from."""
+    if world.rewards is not None:
+        return world.rewards
+    return "table" if world.table else "bounded" if problem.reward_range else "gaussian"
+
+
+def means_of(problem: Problem, kind: str) -> Floats:
+    """The means of a problem that says them."""
+    if problem.means is None:
+        raise UserError(
+            f"problem {problem.name!r} has no means, and a simulation needs the truth: "
+            "give each arm a mean, give theta, or give a table of measured rewards."
+        )
+    means = np.array(problem.means, dtype=np.float64)
+    if kind == "yes-no" and ((means < 0).any() or (means > 1).any()):
+        raise UserError(f"rewards=yes-no needs means between 0 and 1; they are {means.tolist()}.")
+    if kind == "bounded":
+        if problem.reward_range is None:
+            raise UserError("rewards=bounded needs a problem with a reward_range.")
+        low, high = problem.reward_range
+        if (means < low).any() or (means > high).any():
+            raise UserError(f"rewards=bounded needs means between {low} and {high}.")
+    return means
+
+
+def table_of(problem: Problem, table: Mapping[str, Sequence[float]] | None) -> tuple[Floats, Counts, Floats]:
+    """A table's values, arm after arm, where each arm's start, and their means."""
+    if not table:
+        raise UserError("rewards=table needs a table of measured values for each arm.")
+    unknown, missing = set(table) - set(problem.arms), set(problem.arms) - set(table)
+    if unknown or missing:
+        what = f"has unknown arms {sorted(unknown)}" if unknown else f"has no values for {sorted(missing)}"
+        raise UserError(f"the table of rewards {what}; it must have the arms of problem {problem.name!r}.")
+    columns = [np.array(table[arm], dtype=np.float64) for arm in problem.arms]
+    for arm, column in zip(problem.arms, columns, strict=True):
+        if column.size == 0:
+            raise UserError(f"the table of rewards has no values for arm {arm!r}.")
+        for value in column:
+            problem.check_reward(float(value))
+    starts = np.concatenate([[0], np.cumsum([column.size for column in columns])]).astype(np.int64)
+    return np.concatenate(columns), starts, np.array([column.mean() for column in columns])
+
+
+def scale_of(problem: Problem, world: World) -> float | None:
+    """About how much a reward scatters: the noise, else what methods are told; None if nobody says."""
+    if world.noise is None:
+        return problem.sigma
+    return math.sqrt(np.mean(np.square(world.noise)))
+
+
+def noise_of(problem: Problem, world: World, kind: str, means: Floats) -> Floats:
+    """The standard deviation of a reward of each arm where it is given, or is sigma; else 0."""
+    sigma: float | None = problem.sigma
+    if kind == "yes-no":
+        warn_of_sigma(problem.name, sigma, means)
+    if world.noise is not None:
+        if kind in ("yes-no", "table"):
+            raise UserError(f"rewards={kind} have the scatter that follows from them; leave noise out.")
+        given = np.atleast_1d(np.array(world.noise, dtype=np.float64))
+        if given.size not in (1, problem.K):
+            raise UserError(
+                f"noise has {given.size} numbers; it must be one, or {problem.K}, one for each arm."
+            )
+        return np.array(np.broadcast_to(given, problem.K))
+    if kind not in ("gaussian", "heavy"):
+        return np.zeros(problem.K)
+    if sigma is None:
+        raise UserError(
+            f"problem {problem.name!r} has no sigma, and simulated rewards need a scatter: give noise, "
+            "for instance 0.3."
+        )
+    return np.full(problem.K, sigma)
+
+
+def concentrations_of(problem: Problem, world: World, means: Floats, noise: Floats) -> Floats:
+    """How narrow the Beta distribution of each arm's bounded rewards is: its variance is p(1 − p)/(c + 1)."""
+    if world.noise is None or problem.reward_range is None:
+        return np.full(problem.K, CONCENTRATION)
+    low, high = problem.reward_range
+    shares, wide = (means - low) / (high - low), noise / (high - low)
+    for arm, mean, most, given in zip(
+        problem.arms, means, (high - low) * np.sqrt(shares * (1 - shares)), noise, strict=True
+    ):
+        if not 0 < given < most:
+            raise UserError(
+                f"noise is {given:g}; rewards between {low:g} and {high:g} with the mean {mean:g} of arm "
+                f"{arm!r} scatter by more than 0 and less than {most:g}."
+            )
+    found: Floats = shares * (1 - shares) / wide**2 - 1
+    return found
+
+
+def effects_of(problem: Problem, world: World) -> Floats:
+    """What each site adds to the mean of each arm, offsets and interactions together; no rows if nothing."""
+    matrix = () if isinstance(world.interactions, float) else world.interactions
+    for place, row in enumerate(matrix):
+        if len(row) != problem.K:
+            raise UserError(
+                f"interactions[{place}] has {len(row)} numbers; it must have {problem.K}, one for each arm."
+            )
+    if not world.offsets and not matrix:
+        return np.zeros((0, problem.K))
+    offsets = np.array(world.offsets or [0.0])
+    deviations = np.array(matrix or [[0.0] * problem.K])
+    sites = np.arange(math.lcm(len(offsets), len(deviations)))
+    found: Floats = offsets[sites % len(offsets), None] + deviations[sites % len(deviations)]
+    return found
+
+
+def warn_of_sigma(name: str, sigma: float | None, rates: Floats) -> None:
+    """A sigma that is too small for yes-no rewards voids what rests on it."""
+    needed = max(bernoulli_sigma(float(rate)) for rate in rates)
+    if sigma is not None and sigma < needed - 1e-9:
+        warnings.warn(
+            f"Bernoulli rewards of problem {name!r} need sigma of at least {needed:.4g} (0.5 is always "
+            f"enough) and it has {sigma:.4g}: the guarantee does not hold.",
+            ProblemWarning,
+            stacklevel=4,
+        )
+
+
+def bernoulli_sigma(probability: float) -> float:
+    """The smallest σ for which a Bernoulli reward is σ-sub-Gaussian (Buldygin and Moskvichova 2013).
+
+    `σ² = (1 − 2p) / (2 log((1−p)/p))`, ¼ at p = ½.
+
+    >>> bernoulli_sigma(0.5), round(bernoulli_sigma(0.1), 4)
+    (0.5, 0.4267)
+    """
+    if probability in (0.0, 1.0):
+        return 0.0
+    if abs(probability - 0.5) < 1e-6:
+        return 0.5
+    return math.sqrt((1 - 2 * probability) / (2 * math.log((1 - probability) / probability)))
