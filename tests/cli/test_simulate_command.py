@@ -21,6 +21,7 @@ KEYS = [
     "runs",
     "seed",
     "engine",
+    "world",
     "samples",
     "communications",
     "switches",

@@ -29,6 +29,15 @@ WORLDS: dict[str, Environment] = {
     "bernoulli": environment(UNIT, World("yes-no")),
     "bounded": environment(UNIT),
     "table": environment(UNIT, World(table=TABLE)),
+    "gaussian elsewhere": environment(
+        Problem(["A", "B"], means=[0.7, 0.2], sigma=0.3, centre=0.5), World(noise=[0.2, 0.4], offsets=[-0.4])
+    ),
+    "yes-no elsewhere": environment(UNIT, World("yes-no", offsets=[-1.5])),
+    "bounded elsewhere": environment(UNIT, World(noise=0.15, interactions=[[-0.2, 0.1]])),
+    "table elsewhere": environment(UNIT, World(table=TABLE, offsets=[0.25])),
+    "heavy": environment(
+        Problem(["A", "B"], means=[0.7, 0.2], sigma=0.3, centre=0.5), World("heavy", offsets=[1.0])
+    ),
 }
 
 

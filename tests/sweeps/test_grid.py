@@ -63,11 +63,17 @@ def test_the_key_knows_everything_but_the_number_of_runs_and_the_name() -> None:
         make_grid(PROBLEM, "famabpe", seeds=1),
         make_grid(PROBLEM, "famabpe", engine="rounds"),
         make_grid(PROBLEM, "famabpe", world=World("gaussian")),
+        make_grid(PROBLEM, "famabpe", world=World(noise=0.2)),
+        make_grid(PROBLEM, "famabpe", world=World(noise=[0.2, 0.3])),
+        make_grid(PROBLEM, "famabpe", world=World(offsets=[0.0, 0.1])),
+        make_grid(PROBLEM, "famabpe", world=World(drift=0.1)),
+        make_grid(PROBLEM, "famabpe", world=World(interactions=0.1)),
+        make_grid(PROBLEM, "famabpe", world=World(interactions=[[0.1, 0.0]])),
         make_grid(PROBLEM, "famabpe", max_samples=1000),
     ]
     keys = [found.key for cells in others for found in cells]
     assert cell.key not in keys
-    assert len(set(keys)) == 8
+    assert len(set(keys)) == 14
 
 
 def test_another_version_of_the_code_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,7 @@ def describe(results: list[Result], labels: list[str]) -> list[Table | str]:
     title = (
         f"{problem.name}: {problem.K} arms, {count(first.agents, 'agent')}, {count(first.runs, 'run')}, "
         f"seed {first.seed}, sigma {problem.sigma:g}, delta {problem.delta:g}, epsilon {problem.epsilon:g}"
+        + "".join(f", {name} {value}" for name, value in first.world.words.items())
     )
     table = make_table("method", "samples", "5–95 %", "× lower", "communications", "wrong")
     for label, result in zip(labels, results, strict=True):

@@ -129,6 +129,7 @@ def describe(found: Estimate) -> list[Table | str]:
         f"{found.method} on {problem.name}: {problem.K} arms, {count(found.agents, 'agent')}, sigma "
         f"{problem.sigma:g}, delta {problem.delta:g}, epsilon {problem.epsilon:g}; {count(found.runs, 'run')} "
         f"for each gap, seed {found.seed}"
+        + "".join(f", {name} {value}" for name, value in found.world.words.items())
     )
     table = make_table("gap", "samples", "95 %", "5–95 % of runs", "a site", "communications", "× lower")
     for row in found.rows:

@@ -20,7 +20,7 @@ from bestarm.methods import method as build_method
 from bestarm.problem import Problem
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result, Summary
-from bestarm.simulation.world import World
+from bestarm.simulation.world import PLAIN, World
 
 NORMAL_95 = 1.959964  # the 97.5 % quantile of the standard normal distribution
 
@@ -84,6 +84,7 @@ class Estimate:
     seed: int
     assumption: str
     rows: tuple[Expectation, ...]
+    world: World = PLAIN
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as `bestarm estimate --format json` prints them."""
@@ -93,6 +94,7 @@ class Estimate:
             "agents": self.agents,
             "runs": self.runs,
             "seed": self.seed,
+            "world": self.world.given,
             "assumption": self.assumption,
             "rows": [row.to_json() for row in self.rows],
         }
@@ -176,7 +178,7 @@ def estimate(
             for truth, share in zip(truths, shares, strict=True)
         ]
         rows.append(_row(gap, results))
-    return Estimate(problem, method, agents, runs, seed, sentence, tuple(rows))
+    return Estimate(problem, method, agents, runs, seed, sentence, tuple(rows), world)
 
 
 def _row(gap: float, results: list[Result]) -> Expectation:
