@@ -274,7 +274,7 @@ FEW: dict[str, Any] = {"runs": 1, "engine": "rounds"}
         ({"jobs": 0}, "jobs is 0; it must be a whole number of at least 1."),
         ({"engine": "steam"}, "engine is 'steam'; it must be one of events, rounds."),
         ({"max_samples": 2}, "max_samples is 2; it must be a whole number of at least 3."),
-        ({"rewards": "gold"}, "rewards is 'gold'; it must be one of gaussian, bernoulli, bounded, table."),
+        ({"rewards": "gold"}, "rewards is 'gold'; it must be one of gaussian, yes-no, bounded, table, heavy."),
         ({"rewards": "table"}, "rewards=table needs a table of measured values for each arm."),
         ({"rewards": "bounded"}, "rewards=bounded needs a problem with a reward_range."),
         ({"table": {"arm-1": [1.0]}}, "the table of rewards has no values for ['arm-2', 'arm-3']; it must …"),

@@ -197,6 +197,15 @@ def test_bad_input_is_a_sentence_that_names_the_file_and_the_key(
         assert word in sentence
 
 
+def test_a_file_says_what_the_world_is_like(tmp_path: Path) -> None:
+    lines = 'rewards = "heavy"\nnoise = 0.2\noffsets = [0, 0.1]\ndrift = 0.1\ninteractions = 0.05\n'
+    (cell,) = load_grid(write(tmp_path, lines + GAPS + METHOD))
+    assert cell.world == World("heavy", noise=0.2, offsets=[0, 0.1], drift=0.1, interactions=0.05)
+    assert cell.describe()["offsets"] == "0,0.1"
+    with pytest.raises(UserError, match="offsets is 'far'; it must be a list of numbers"):
+        load_grid(write(tmp_path, 'offsets = "far"\n' + GAPS + METHOD))
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"none\.toml: there is no such file"):
         load_grid(tmp_path / "none.toml")

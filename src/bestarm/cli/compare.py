@@ -17,6 +17,7 @@ from bestarm.cli.output import (
     percent,
     print_json,
     print_table,
+    settings,
     undecided_sentence,
 )
 from bestarm.cli.run import run
@@ -86,7 +87,7 @@ def describe(results: list[Result], labels: list[str]) -> list[Table | str]:
     title = (
         f"{problem.name}: {problem.K} arms, {count(first.agents, 'agent')}, {count(first.runs, 'run')}, "
         f"seed {first.seed}, sigma {problem.sigma:g}, delta {problem.delta:g}, epsilon {problem.epsilon:g}"
-        + "".join(f", {name} {value}" for name, value in first.world.words.items())
+        + (f"; {settings(first.world.words)}" if first.world.words else "")
     )
     table = make_table("method", "samples", "5–95 %", "× lower", "communications", "wrong")
     for label, result in zip(labels, results, strict=True):

@@ -19,7 +19,7 @@ from bestarm.cli.options import (
     numbers,
     read_world,
 )
-from bestarm.cli.output import Format, count, make_table, number, print_json, print_table
+from bestarm.cli.output import Format, count, make_table, number, print_json, print_table, settings
 from bestarm.cli.progress import Progress, saying_when_compiling
 from bestarm.errors import UserError, either
 from bestarm.estimation import GAPS, Estimate, Expectation
@@ -128,8 +128,7 @@ def describe(found: Estimate) -> list[Table | str]:
     title = (
         f"{found.method} on {problem.name}: {problem.K} arms, {count(found.agents, 'agent')}, sigma "
         f"{problem.sigma:g}, delta {problem.delta:g}, epsilon {problem.epsilon:g}; {count(found.runs, 'run')} "
-        f"for each gap, seed {found.seed}"
-        + "".join(f", {name} {value}" for name, value in found.world.words.items())
+        f"for each gap, seed {found.seed}" + (f"; {settings(found.world.words)}" if found.world.words else "")
     )
     table = make_table("gap", "samples", "95 %", "5–95 % of runs", "a site", "communications", "× lower")
     for row in found.rows:
