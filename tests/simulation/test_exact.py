@@ -102,7 +102,7 @@ def engine_of(case: Case, engine: str, seed: int) -> Engine:
             for i, j in ((0, 1), (0, 2), (1, 2)):
                 method.solve_design(i, j)
         prepared = prepare(method, seed, engine, World(case.rewards), SCHEDULES[case.schedule])
-    return replace(prepared, environment=prepared.environment._replace(noise=np.full(3, 0.35)))
+    return replace(prepared, environment=prepared.environment._replace(spreads=np.full(3, 0.35)))
 
 
 def columns(outcomes: Iterable[Outcome]) -> dict[str, Sample]:
@@ -270,9 +270,9 @@ def test_a_batch_with_one_noise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None
     """n·(μ + σZ) instead of the sum of n rewards."""
 
     def mistaken(
-        world: Environment, arm: int, pulls: int, random: np.random.Generator, added: float = 0.0
+        world: Environment, arm: int, pulls: int, random: np.random.Generator, row: int, added: float
     ) -> float:
-        return float(pulls * (world.means[arm] + world.noise[arm] * random.standard_normal()))
+        return float(pulls * (world.means[arm] + world.spreads[arm] * random.standard_normal()))
 
     monkeypatch.setattr(environment, "draw_sum", mistaken)
     assert bonferroni(compare(by_rounds(GAUSSIAN), by_plain_events(GAUSSIAN, "none"))) != []

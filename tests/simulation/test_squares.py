@@ -89,8 +89,8 @@ def test_gaussian_scatter_is_chi_squared_and_independent_of_the_sum() -> None:
     """Cochran's theorem: σ²χ² with n − 1 degrees of freedom."""
     world, n = WORLDS["gaussian"], 6
     batch = drawn(world, n, 4, 20_000)
-    scatter = (batch.squares - (batch.sums - n * world.centre) ** 2 / n) / world.noise[0] ** 2
-    beside = (batch.sums - n * 0.7) / (np.sqrt(n) * world.noise[0])
+    scatter = (batch.squares - (batch.sums - n * world.centre) ** 2 / n) / world.spreads[0] ** 2
+    beside = (batch.sums - n * 0.7) / (np.sqrt(n) * world.spreads[0])
     assert stats.kstest(scatter, stats.chi2(n - 1).cdf).pvalue > UNLIKELY
     assert stats.kstest(beside, stats.norm.cdf).pvalue > UNLIKELY
     for other in (beside, beside**2):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import NOBODY, Batch
 from bestarm.problem import Problem
-from bestarm.simulation.truth import concentrations_of, effects_of, kind_of, means_of, noise_of, table_of
+from bestarm.simulation.truth import effects_of, kind_of, means_of, spreads_of, table_of
 from bestarm.simulation.world import PLAIN, REWARDS, World
 
 GAUSSIAN, YES_NO, BOUNDED, TABLE, HEAVY = range(len(REWARDS))
@@ -20,20 +20,29 @@ STAYS = 0.1  # the share of the smallest gap that drawn interactions leave at ev
 
 
 class Environment(NamedTuple):
-    """What a pull of each arm gives, in a form that compiled code can take too."""
+    """What a pull of each arm gives, in a form that compiled code can take too.
+
+    `levels` are the means of the arms at each site, a row a site; sites after the last begin again with the
+    first. The very last row has the arms' own means.
+    """
 
     kind: int
-    means: Floats
-    noise: Floats  # the standard deviation of each arm's rewards
+    levels: Floats
+    spreads: Floats  # the standard deviation of each arm's rewards; of bounded ones their concentration
     low: float
     high: float
     centre: float  # squares are taken around it
     values: Floats  # a table's measured values, arm after arm
     starts: Counts  # where each arm's values start in it, and the end
-    concentrations: Floats  # of each arm's bounded rewards
-    effects: Floats  # what a site adds to each arm's mean: its row is its number modulo their number
     drift: float
+    pace: float  # of the drift, in radians a sample
     scatter: float  # of arm-by-site interactions that are still to be drawn, 0 if there are none
+
+    @property
+    def means(self) -> Floats:
+        """The arms' own means."""
+        own: Floats = self.levels[-1]
+        return own
 
 
 def environment(problem: Problem, world: World = PLAIN) -> Environment:
@@ -46,19 +55,17 @@ def environment(problem: Problem, world: World = PLAIN) -> Environment:
         values, starts, means = table_of(problem, world.table)
     else:
         means = means_of(problem, kind)
-    noise = noise_of(problem, world, kind, means)
     return Environment(
         kind=REWARDS.index(kind),
-        means=means,
-        noise=noise,
+        levels=with_own(REWARDS.index(kind), means, means, effects_of(problem, world)),
+        spreads=spreads_of(problem, world, kind, means),
         low=low,
         high=high,
         centre=problem.centre,
         values=values,
         starts=starts,
-        concentrations=concentrations_of(problem, world, means, noise),
-        effects=effects_of(problem, world),
         drift=world.drift,
+        pace=1.0 / (WAVE * problem.K),
         scatter=world.interactions if isinstance(world.interactions, float) else 0.0,
     )
 
@@ -69,23 +76,28 @@ def with_interactions(environment: Environment, sites: int, random: np.random.Ge
     Each site's deviation of each arm is normal with the standard deviation `scatter`. Then those of the other
     arms are lowered, where that is needed, so that the best arm (the first of several) stays the best at every
     site: by at least a tenth of the smallest gap, for yes-no rewards in log odds. A bounded best arm stays
-    inside its range, and as far from its lower end.
+    inside its range, and as far from its lower end. Offsets come on top.
     """
+    kind, means = environment.kind, environment.means
     with np.errstate(divide="ignore", invalid="ignore"):  # the log odds of 0 and 1
-        rates = environment.means
-        level = np.log(rates / (1.0 - rates)) if environment.kind == YES_NO else rates
-        best = int(np.argmax(level))
-        least = STAYS * (level[best] - np.delete(level, best).max())
-        drawn = environment.scatter * random.standard_normal((sites, level.size))
+        scale = np.log(means / (1.0 - means)) if kind == YES_NO else means
+        best = int(np.argmax(scale))
+        least = STAYS * (scale[best] - np.delete(scale, best).max())
+        drawn = environment.scatter * random.standard_normal((sites, means.size))
         of_best = drawn[:, best].copy()
-        if environment.kind == BOUNDED:
-            of_best = of_best.clip(environment.low + least - level[best], environment.high - level[best])
+        if kind == BOUNDED:
+            of_best = of_best.clip(environment.low + least - scale[best], environment.high - scale[best])
         # Where two rates are 0 or 1 there is no difference of log odds, and nothing to limit.
-        drawn = np.fmin(drawn, (level[best] + of_best)[:, None] - level - least)
+        drawn = np.fmin(drawn, (scale[best] + of_best)[:, None] - scale - least)
         drawn[:, best] = of_best
-    if environment.effects.shape[0]:
-        drawn += environment.effects[np.arange(sites) % environment.effects.shape[0]]
-    return environment._replace(effects=drawn, scatter=0.0)
+    known = environment.levels[[row_of(environment.levels.shape[0], site) for site in range(sites)]]
+    return environment._replace(levels=with_own(kind, means, known, drawn), scatter=0.0)
+
+
+def with_own(kind: int, means: Floats, levels: Floats, effects: Floats) -> Floats:
+    """Levels moved by effects, and after them the arms' own means."""
+    moved = rate(levels, effects) if kind == YES_NO else levels + effects
+    return np.concatenate([moved, means[None]])
 
 
 def first_pulls(environment: Environment, arms: int, squares: bool, random: np.random.Generator) -> Batch:
@@ -101,50 +113,61 @@ def fill(batch: Batch, environment: Environment, random: np.random.Generator, kn
     `known` are the samples that the server knew when the batch's plan was made.
     """
     squares = batch.squares.shape[0] > 0
+    row = row_of(environment.levels.shape[0], batch.site)
+    added = drift_at(environment.drift, environment.pace, known)
     for place in range(batch.arms.shape[0]):
         arm, pulls = batch.arms[place], batch.pulls[place]
-        added = shift(environment, batch.site, arm, known)
         if squares:
-            batch.sums[place], batch.squares[place] = draw(environment, arm, pulls, random, added)
+            batch.sums[place], batch.squares[place] = draw(environment, arm, pulls, random, row, added)
         else:
-            batch.sums[place] = draw_sum(environment, arm, pulls, random, added)
+            batch.sums[place] = draw_sum(environment, arm, pulls, random, row, added)
 
 
-def shift(environment: Environment, site: int, arm: int, known: int) -> float:
-    """What site and time add to an arm's mean; nothing to what everybody knows from the beginning."""
-    added: float = 0.0
-    if site == NOBODY:
-        return added
-    sites = environment.effects.shape[0]
-    if sites > 0:
-        added += environment.effects[site % sites, arm]
-    if environment.drift != 0.0:
-        added += environment.drift * np.sin(known / (WAVE * environment.means.shape[0]))
-    return added
+def row_of(rows: int, site: int) -> int:
+    """The row of the levels that a site has. What everybody knows from the beginning has the arms' own means.
+
+    >>> [row_of(4, site) for site in (0, 2, 3, NOBODY)], row_of(1, 7)
+    ([0, 2, 0, 3], 0)
+    """
+    if site == NOBODY or rows == 1:
+        return rows - 1
+    return int(np.remainder(site, rows - 1))  # which, compiled, has no error to look out for, as % has
+
+
+def drift_at(drift: float, pace: float, known: int) -> float:
+    """What a time adds to all means; it is counted in samples that the server knows."""
+    return float(drift * np.sin(known * pace)) if drift != 0.0 else 0.0
 
 
 def draw_sum(
-    environment: Environment, arm: int, pulls: int, random: np.random.Generator, added: float = 0.0
+    environment: Environment,
+    arm: int,
+    pulls: int,
+    random: np.random.Generator,
+    row: int = -1,
+    added: float = 0.0,
 ) -> float:
     """The sum of the rewards of some pulls of an arm, distributed as if each had been drawn by itself.
 
-    `added` is what site and time add to the arm's mean.
+    `row` is the site's among the levels, `added` what is added to all means at this time.
     """
     if environment.kind == GAUSSIAN:
-        return gaussian_sum(environment, arm, pulls, random, added)
-    return draw(environment, arm, pulls, random, added)[0]
+        return gaussian_sum(environment.levels[row, arm] + added, environment.spreads[arm], pulls, random)
+    return draw(environment, arm, pulls, random, row, added)[0]
 
 
-def gaussian_sum(
-    environment: Environment, arm: int, pulls: int, random: np.random.Generator, added: float
-) -> float:
+def gaussian_sum(mean: float, noise: float, pulls: int, random: np.random.Generator) -> float:
     """Normal(nμ, nσ²); the random numbers are the same whatever the mean is."""
-    mean: float = environment.means[arm] + added
-    return float(pulls * mean + np.sqrt(pulls) * environment.noise[arm] * random.standard_normal())
+    return float(pulls * mean + np.sqrt(pulls) * noise * random.standard_normal())
 
 
 def draw(
-    environment: Environment, arm: int, pulls: int, random: np.random.Generator, added: float = 0.0
+    environment: Environment,
+    arm: int,
+    pulls: int,
+    random: np.random.Generator,
+    row: int = -1,
+    added: float = 0.0,
 ) -> tuple[float, float]:
     """The same sum, and with it the squares around the problem's centre.
 
@@ -152,42 +175,43 @@ def draw(
     (Cochran's theorem). Yes-no: Binomial(n, p), where `added` is added to the log odds. Table: multinomial
     counts of its values. Bounded and heavy-tailed rewards have no shortcut and are drawn one by one.
     """
-    mean: float = environment.means[arm] + added
-    centre = environment.centre
+    level: float = environment.levels[row, arm]
+    spread: float = environment.spreads[arm]
+    centre, low, high = environment.centre, environment.low, environment.high
     if environment.kind == GAUSSIAN:
-        gaussian = gaussian_sum(environment, arm, pulls, random, added)
+        gaussian = gaussian_sum(level + added, spread, pulls, random)
         around = (gaussian - pulls * centre) ** 2 / pulls
         if pulls > 1:
-            around += environment.noise[arm] ** 2 * random.chisquare(pulls - 1)
+            around += spread**2 * random.chisquare(pulls - 1)
         return gaussian, around
     if environment.kind == YES_NO:
-        ones = float(random.binomial(pulls, rate(environment.means[arm], added)))
+        ones = float(random.binomial(pulls, rate(level, added)))
         return ones, ones * (1.0 - centre) ** 2 + (pulls - ones) * centre**2
     total: float = 0.0
     square: float = 0.0
     if environment.kind == HEAVY:
-        scale = environment.noise[arm] * np.sqrt((FREEDOM - 2.0) / FREEDOM)
+        scale = spread * np.sqrt((FREEDOM - 2.0) / FREEDOM)
         for _ in range(pulls):
-            value = mean + scale * random.standard_t(FREEDOM)
+            value = level + added + scale * random.standard_t(FREEDOM)
             total += value
             square += (value - centre) ** 2
         return total, square
     if environment.kind == BOUNDED:
-        mean = min(max(mean, environment.low), environment.high)
-        width = environment.high - environment.low
-        share = (mean - environment.low) / width
+        mean = min(max(level + added, low), high)
+        share = (mean - low) / (high - low)
         if share <= 0.0 or share >= 1.0:
             return pulls * mean, pulls * (mean - centre) ** 2
-        narrow = environment.concentrations[arm]
         for _ in range(pulls):
-            part = random.beta(narrow * share, narrow * (1.0 - share))
+            part = random.beta(spread * share, spread * (1.0 - share))
             total += part
-            square += (environment.low + width * part - centre) ** 2
-        return pulls * environment.low + width * total, square
+            square += (low + (high - low) * part - centre) ** 2
+        return pulls * low + (high - low) * total, square
+    shift = level - environment.levels[-1, arm] + added
     first, last = environment.starts[arm], environment.starts[arm + 1]
     if pulls <= last - first:
         for _ in range(pulls):
-            value = measured(environment, first + int(random.random() * (last - first)), added)
+            value = environment.values[first + int(random.random() * (last - first))] + shift
+            value = min(max(value, low), high)
             total += value
             square += (value - centre) ** 2
         return total, square
@@ -196,24 +220,18 @@ def draw(
         if left == 0:
             break
         count = left if place == last - 1 else random.binomial(left, 1.0 / (last - place))
-        value = measured(environment, place, added)
+        value = min(max(environment.values[place] + shift, low), high)
         total += count * value
         square += count * (value - centre) ** 2
         left -= count
     return total, square
 
 
-def rate(mean: float, added: float) -> float:
-    """expit(logit(p) + a) = p eᵃ/(1 − p + p eᵃ), which is p itself for a = 0, and 0 and 1 stay what they are.
+def rate(mean: Any, added: Any) -> Any:
+    """expit(logit(p) + a) = p eᵃ/(1 − p + p eᵃ), of numbers or arrays; for a = 0 it is p to the last bit.
 
-    >>> rate(0.02, 0.0), round(rate(0.5, np.log(3)), 12), rate(1.0, -5.0), rate(0.3, 1e9)
-    (0.02, 0.75, 1.0, 1.0)
+    >>> rate(np.array([0.02, 0.5, 1.0, 0.3]), np.array([0.0, np.log(3), -5.0, 1e9])).tolist()
+    [0.02, 0.75, 1.0, 1.0]
     """
-    odds = mean * np.exp(min(max(added, -MOST_LOG_ODDS), MOST_LOG_ODDS))
-    return float(odds / (1.0 - mean + odds))
-
-
-def measured(environment: Environment, place: int, added: float) -> float:
-    """A table's value as a site sees it."""
-    value: float = environment.values[place] + added
-    return min(max(value, environment.low), environment.high)
+    odds = mean * np.exp(np.minimum(np.maximum(added, -MOST_LOG_ODDS), MOST_LOG_ODDS))
+    return odds / (1.0 - mean + odds)

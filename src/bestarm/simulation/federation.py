@@ -13,7 +13,7 @@ from bestarm.protocol.agent import Agent
 from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.messages import Stop
 from bestarm.protocol.server import Server
-from bestarm.simulation.environment import Environment, draw_sum, first_pulls, shift
+from bestarm.simulation.environment import Environment, draw_sum, drift_at, first_pulls, row_of
 from bestarm.simulation.schedule import Schedule
 
 
@@ -57,8 +57,7 @@ class Federation:
             self.samples_of[active] += 1
             self.switches += self._last[active] not in (-1, arm)
             self._last[active] = arm
-            added = shift(self.environment, active, arm, self._known[active])
-            upload = agent.tell(trial, draw_sum(self.environment, arm, 1, self.random, added))
+            upload = agent.tell(trial, self._reward(active, arm))
             reply = None if upload is None else self.server.receive(upload)
             yield active, upload
             if isinstance(reply, Stop):
@@ -66,6 +65,12 @@ class Federation:
             if reply is not None:
                 agent.receive(reply)
                 self._known[active] = self.server.samples
+
+    def _reward(self, active: int, arm: int) -> float:
+        """What an agent's pull of an arm gives."""
+        world = self.environment
+        added = drift_at(world.drift, world.pace, self._known[active])
+        return draw_sum(world, arm, 1, self.random, row_of(world.levels.shape[0], active), added)
 
     @property
     def communications(self) -> int:

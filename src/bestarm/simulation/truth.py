@@ -67,45 +67,45 @@ def scale_of(problem: Problem, world: World) -> float | None:
     return math.sqrt(np.mean(np.square(world.noise)))
 
 
-def noise_of(problem: Problem, world: World, kind: str, means: Floats) -> Floats:
-    """The standard deviation of a reward of each arm where it is given, or is sigma; else 0."""
-    sigma: float | None = problem.sigma
+def spreads_of(problem: Problem, world: World, kind: str, means: Floats) -> Floats:
+    """The standard deviation of a reward of each arm; of bounded ones the concentration of their distribution.
+
+    The scatter of yes-no rewards and of a table follows from them.
+    """
     if kind == "yes-no":
-        warn_of_sigma(problem.name, sigma, means)
-    if world.noise is not None:
-        if kind in ("yes-no", "table"):
-            raise UserError(f"rewards={kind} have the scatter that follows from them; leave noise out.")
-        given = np.atleast_1d(np.array(world.noise, dtype=np.float64))
-        if given.size not in (1, problem.K):
-            raise UserError(
-                f"noise has {given.size} numbers; it must be one, or {problem.K}, one for each arm."
-            )
-        return np.array(np.broadcast_to(given, problem.K))
-    if kind not in ("gaussian", "heavy"):
+        warn_of_sigma(problem.name, problem.sigma, means)
+    if world.noise is None and kind == "bounded":
+        return np.full(problem.K, CONCENTRATION)
+    if world.noise is not None and kind in ("yes-no", "table"):
+        raise UserError(f"rewards={kind} have the scatter that follows from them; leave noise out.")
+    if kind in ("yes-no", "table"):
         return np.zeros(problem.K)
-    if sigma is None:
+    given = problem.sigma if world.noise is None else world.noise
+    if given is None:
         raise UserError(
             f"problem {problem.name!r} has no sigma, and simulated rewards need a scatter: give noise, "
             "for instance 0.3."
         )
-    return np.full(problem.K, sigma)
+    noise = np.atleast_1d(np.array(given, dtype=np.float64))
+    if noise.size not in (1, problem.K):
+        raise UserError(f"noise has {noise.size} numbers; it must be one, or {problem.K}, one for each arm.")
+    noise = np.array(np.broadcast_to(noise, problem.K))
+    return concentrations_of(problem, means, noise) if kind == "bounded" else noise
 
 
-def concentrations_of(problem: Problem, world: World, means: Floats, noise: Floats) -> Floats:
-    """How narrow the Beta distribution of each arm's bounded rewards is: its variance is p(1 − p)/(c + 1)."""
-    if world.noise is None or problem.reward_range is None:
-        return np.full(problem.K, CONCENTRATION)
+def concentrations_of(problem: Problem, means: Floats, noise: Floats) -> Floats:
+    """How narrow each arm's Beta distribution is: with mean p its variance is p(1 − p)/(c + 1)."""
+    assert problem.reward_range is not None
     low, high = problem.reward_range
-    shares, wide = (means - low) / (high - low), noise / (high - low)
-    for arm, mean, most, given in zip(
-        problem.arms, means, (high - low) * np.sqrt(shares * (1 - shares)), noise, strict=True
-    ):
-        if not 0 < given < most:
+    shares = (means - low) / (high - low)
+    most = (high - low) * np.sqrt(shares * (1 - shares))
+    for arm, mean, widest, given in zip(problem.arms, means, most, noise, strict=True):
+        if not 0 < given < widest:
             raise UserError(
                 f"noise is {given:g}; rewards between {low:g} and {high:g} with the mean {mean:g} of arm "
-                f"{arm!r} scatter by more than 0 and less than {most:g}."
+                f"{arm!r} scatter by more than 0 and less than {widest:g}."
             )
-    found: Floats = shares * (1 - shares) / wide**2 - 1
+    found: Floats = (most / noise) ** 2 - 1
     return found
 
 
