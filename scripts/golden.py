@@ -24,6 +24,7 @@ import bestarm
 from bestarm import Method, Offline, Problem, Schedule, Tally, UserError, method
 from bestarm.methods import Kind
 from bestarm.simulation.api import prepare
+from bestarm.simulation.world import World
 
 FOLDER = Path(__file__).parent.parent / "tests" / "golden"
 TRACES = FOLDER / "traces.json"
@@ -102,8 +103,11 @@ def cases() -> list[dict[str, Any]]:
 def trace(case: dict[str, Any]) -> list[list[Any]]:
     """Samples, communications, switches, arm and breaking index of ten runs."""
     rows = []
+    others = dict(case["others"])
+    schedule = others.pop("schedule", None)
+    world = World(**others)
     for seed in SEEDS:
-        outcome = prepare(case["method"], seed, case["engine"], **case["others"]).run(0)
+        outcome = prepare(case["method"], seed, case["engine"], world, schedule).run(0)
         rows.append(
             [
                 int(outcome.samples),

@@ -16,12 +16,13 @@ Floats = NDArray[np.float64]
 ACCURACY = 1e-5
 
 
-def lower_bound(problem: Problem) -> float:
+def lower_bound(problem: Problem, noise: float | None = None) -> float:
     """No method with this δ and ε uses fewer samples than this on average, whatever it communicates.
 
     `kl(δ, 1−δ) · T*` (Garivier & Kaufmann 2016, with ε added to each gap), kl(δ, 1−δ) = (1−2δ) log((1−δ)/δ).
-    For rewards that are Gaussian with variance σ², and when the best arm is the only one within ε; if there are
-    several such arms, any of them may be returned, and this is the rate as δ → 0 (Degenne & Koolen 2019).
+    For rewards that are Gaussian with variance σ² (the problem's sigma, or `noise`), and when the best arm is
+    the only one within ε; if there are several such arms, any of them may be returned, and this is the rate as
+    δ → 0 (Degenne & Koolen 2019).
     Infinite if the best arm is not unique and ε = 0; 0 if δ ≥ 1/2.
 
     >>> round(lower_bound(Problem.quick([0.9, 0.8, 0.8, 0.8, 0.8], sigma=0.3)))
@@ -29,15 +30,16 @@ def lower_bound(problem: Problem) -> float:
     """
     if problem.means is None:
         raise UserError(f"problem {problem.name!r} has no means; the lower bound needs them.")
-    if problem.sigma is None:
+    sigma = problem.sigma if noise is None else noise
+    if sigma is None:
         raise UserError(f"problem {problem.name!r} has no sigma; the lower bound needs it.")
     if problem.delta >= 0.5:
         return 0.0
     divergence = (1.0 - 2.0 * problem.delta) * math.log((1.0 - problem.delta) / problem.delta)
     means, features = problem.merits(problem.means), problem.features
     if features is None or np.linalg.matrix_rank(features) == len(problem.arms):
-        return divergence * characteristic_time(means, problem.sigma, problem.epsilon)
-    return divergence * linear_characteristic_time(means, features, problem.sigma, problem.epsilon)
+        return divergence * characteristic_time(means, sigma, problem.epsilon)
+    return divergence * linear_characteristic_time(means, features, sigma, problem.epsilon)
 
 
 def characteristic_time(means: Floats, sigma: float, epsilon: float = 0.0) -> float:

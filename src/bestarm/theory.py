@@ -41,27 +41,35 @@ class Bounds:
 
 
 def bounds(
-    problem: Problem, method: str, agents: int, parameters: Mapping[str, Parameter] | None = None
+    problem: Problem,
+    method: str,
+    agents: int,
+    parameters: Mapping[str, Parameter] | None = None,
+    noise: float | None = None,
 ) -> Bounds | None:
     """All bounds for a method by its name; parameters not given are the method's own.
 
-    None if the means or sigma are not known. The theorems are about famabpe and falinpe with their own rules;
-    with `selection=greedy`, say, or for another method, only the lower bound is left.
+    `noise` is the scatter of the rewards for the lower bound, if it is not the problem's sigma.
+
+    None if the means are not known, or no scatter is. The theorems are about famabpe and falinpe with their own
+    rules; with `selection=greedy`, say, or for another method, only the lower bound is left.
 
     >>> found = bounds(Problem.quick([0.9, 0.8, 0.8, 0.8, 0.8], sigma=0.3), "famabpe", agents=10)
     >>> round(found.samples), round(found.communications), round(found.lower)
     (49664, 3431, 429)
     """
-    if problem.means is None or problem.sigma is None:
+    if problem.means is None or (problem.sigma is None and noise is None):
         return None
     given = {key.rstrip("_"): value for key, value in (parameters or {}).items()}
     recipe = METHODS.get(method)
     theorem = THEOREMS.get(recipe) if recipe is not None else None
-    if recipe is None or theorem is None or not _as_it_is(recipe, problem, agents, given, theorem):
-        return Bounds(None, None, lower_bound(problem))
+    own = recipe is not None and theorem is not None and _as_it_is(recipe, problem, agents, given, theorem)
+    if recipe is None or theorem is None or not own or problem.sigma is None:
+        return Bounds(None, None, lower_bound(problem, noise))
     free = _free(recipe, theorem, problem, agents, given)
     samples = theorem.samples(problem, agents, free)
-    return Bounds(samples, theorem.communications(samples, problem, agents, free), lower_bound(problem))
+    communications = theorem.communications(samples, problem, agents, free)
+    return Bounds(samples, communications, lower_bound(problem, noise))
 
 
 def _as_it_is(

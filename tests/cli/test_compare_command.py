@@ -52,6 +52,13 @@ def test_baselines_without_agents_go_without_the_schedule(call: Call) -> None:
     assert errors == "bestarm: ugapec has no agents at their own pace; it runs without the schedule.\n"
 
 
+def test_the_world_is_the_same_for_all(call: Call) -> None:
+    words = (*QUICK, "--offsets", "0,0.2", "--rewards", "yes-no", "--sigma", "0.5")
+    code, table, _ = call("compare", *words, "--methods", "sharp,ugapec")
+    assert code == 0
+    assert "rewards=yes-no, offsets=0,0.2" in table.splitlines()[0]
+
+
 def test_undecided_runs_are_named(call: Call) -> None:
     words = ("--means", "1,0.99", "--sigma", "1", *QUICK[4:], "--max-samples", "30")
     code, table, _ = call("compare", *words, "--methods", "sharp,famabpe")

@@ -21,6 +21,7 @@ KEYS = [
     "runs",
     "seed",
     "engine",
+    "world",
     "samples",
     "communications",
     "switches",
@@ -162,6 +163,30 @@ def test_a_replayed_schedule_uses_rounds_and_says_so(folder: Path, call: Call) -
 def test_jobs_change_nothing() -> None:
     one, two = (simulated(*QUICK, "--jobs", jobs) for jobs in ("1", "2"))
     assert one["samples"] == two["samples"]
+
+
+WORLD = ("--noise", "0.2", "--offsets", "-0.1,0.2", "--drift", "0.1", "--interactions", "0.05", "--plate", "4")
+
+
+def test_a_world_and_a_plate(call: Call) -> None:
+    found = simulated(*QUICK, *WORLD)
+    assert found["world"] == {"noise": 0.2, "offsets": [-0.1, 0.2], "drift": 0.1, "interactions": 0.05}
+    same = package.simulate(
+        package.Problem.quick([0.9, 0.5], sigma=0.3),
+        runs=4,
+        engine="rounds",
+        noise=0.2,
+        offsets=[-0.1, 0.2],
+        drift=0.1,
+        interactions=0.05,
+        plate=4,
+    )
+    assert found["samples"]["each"] == same.samples.tolist()
+    code, table, _ = call("simulate", *QUICK, *WORLD, "--rewards", "heavy")
+    assert code == 0
+    for word in ("noise=0.2", "offsets=-0.1,0.2", "drift=0.1", "interactions=0.05", "rewards=heavy"):
+        assert word in table
+    assert simulated(*QUICK, "--noise", "0.2,0.4")["world"] == {"noise": [0.2, 0.4]}
 
 
 def test_a_warning_is_one_line_without_a_file_name() -> None:

@@ -82,7 +82,7 @@ def errors(name: str, nearly_equal: bool, runs: int, narrow: float = 1.0) -> Err
     method = build(case.method, problem, agents=case.agents, **case.parameters)
     engine = prepare(method, seed=2024, max_samples=case.horizon if nearly_equal else 10**6)
     world = engine.environment
-    scaled = world._replace(means=world.means * narrow, sigma=world.sigma * narrow)
+    scaled = world._replace(levels=world.levels * narrow, spreads=world.spreads * narrow)
     engine = replace(engine, environment=scaled)
     outcomes = [engine.run(number) for number in range(runs)]
     decided = [outcome for outcome in outcomes if outcome.stopped]

@@ -25,6 +25,7 @@ from bestarm.simulation.compile import twin
 from bestarm.simulation.engine import loop_of
 from bestarm.simulation.environment import Environment, draw_sum, environment
 from bestarm.simulation.rebind import rebind
+from bestarm.simulation.world import World
 
 PLAIN = Problem.quick([0.9, 0.6, 0.5], sigma=0.3, delta=0.1)
 FEATURES = [[0.9, 0.0], [0.0, 0.9], [0.6, 0.6]]
@@ -273,7 +274,7 @@ FEW: dict[str, Any] = {"runs": 1, "engine": "rounds"}
         ({"jobs": 0}, "jobs is 0; it must be a whole number of at least 1."),
         ({"engine": "steam"}, "engine is 'steam'; it must be one of events, rounds."),
         ({"max_samples": 2}, "max_samples is 2; it must be a whole number of at least 3."),
-        ({"rewards": "gold"}, "rewards is 'gold'; it must be one of gaussian, bernoulli, bounded, table."),
+        ({"rewards": "gold"}, "rewards is 'gold'; it must be one of gaussian, yes-no, bounded, table, heavy."),
         ({"rewards": "table"}, "rewards=table needs a table of measured values for each arm."),
         ({"rewards": "bounded"}, "rewards=bounded needs a problem with a reward_range."),
         ({"table": {"arm-1": [1.0]}}, "the table of rewards has no values for ['arm-2', 'arm-3']; it must …"),
@@ -313,10 +314,10 @@ def world_of(kind: str) -> Environment:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Bernoulli rewards", ProblemWarning)
         if kind == "table":
-            return environment(Problem(["A", "B", "C"], sigma=2.0), table=VALUES)
+            return environment(Problem(["A", "B", "C"], sigma=2.0), World(table=VALUES))
         if kind == "bounded":
             return environment(RANGED)
-        return environment(Problem(["A", "B", "C"], sigma=0.4, means=[0.3, 0.8, 1.0]), kind)
+        return environment(Problem(["A", "B", "C"], sigma=0.4, means=[0.3, 0.8, 1.0]), World(kind))
 
 
 def moments(kind: str, world: Environment, arm: int) -> tuple[float, float]:
@@ -375,7 +376,7 @@ def test_a_table_gives_only_its_values() -> None:
 def test_the_kind_of_rewards_follows_from_the_problem() -> None:
     assert environment(PLAIN).kind == world_of("gaussian").kind
     assert environment(RANGED).kind == world_of("bounded").kind
-    assert environment(PLAIN, table={name: [1.0] for name in PLAIN.arms}).kind == world_of("table").kind
+    assert environment(PLAIN, World(table={name: [1.0] for name in PLAIN.arms})).kind == world_of("table").kind
 
 
 # Counting

@@ -35,6 +35,7 @@ from bestarm.simulation.environment import Environment
 from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.rebind import rebind
 from bestarm.simulation.workers import pack
+from bestarm.simulation.world import World
 
 Sample = NDArray[np.int64]
 ROUNDS, EVENTS, LEVEL = 5_000, 10_000, 0.01
@@ -100,8 +101,8 @@ def engine_of(case: Case, engine: str, seed: int) -> Engine:
         if case.method == "ratio":
             for i, j in ((0, 1), (0, 2), (1, 2)):
                 method.solve_design(i, j)
-        prepared = prepare(method, seed, engine, case.rewards, schedule=SCHEDULES[case.schedule])
-    return replace(prepared, environment=prepared.environment._replace(sigma=0.35))
+        prepared = prepare(method, seed, engine, World(case.rewards), SCHEDULES[case.schedule])
+    return replace(prepared, environment=prepared.environment._replace(spreads=np.full(3, 0.35)))
 
 
 def columns(outcomes: Iterable[Outcome]) -> dict[str, Sample]:
@@ -268,8 +269,10 @@ def test_a_schedule_that_is_ignored_is_seen(case: Case) -> None:
 def test_a_batch_with_one_noise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """n·(μ + σZ) instead of the sum of n rewards."""
 
-    def mistaken(world: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
-        return float(pulls * (world.means[arm] + world.sigma * random.standard_normal()))
+    def mistaken(
+        world: Environment, arm: int, pulls: int, random: np.random.Generator, row: int, added: float
+    ) -> float:
+        return float(pulls * (world.means[arm] + world.spreads[arm] * random.standard_normal()))
 
     monkeypatch.setattr(environment, "draw_sum", mistaken)
     assert bonferroni(compare(by_rounds(GAUSSIAN), by_plain_events(GAUSSIAN, "none"))) != []

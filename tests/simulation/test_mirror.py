@@ -1,6 +1,6 @@
 """A problem and its mirror image, in which the lowest mean is the best, are the same problem."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from bestarm.methods import Method
 from bestarm.methods import method as build
 from bestarm.simulation.environment import Environment, environment, fill
 from bestarm.simulation.mirror import mirrored
+from bestarm.simulation.world import World
 from bestarm.sweeps.cell import Cell
 from bestarm.theory import bounds, sample_bound
 
@@ -43,6 +44,14 @@ CASES: dict[str, tuple[Problem, str, dict[str, Any]]] = {
     "squares": (NORMAL, "famabpe", {"stopping": "scattered"}),
     "alone": (NORMAL, "ugapec", {}),
     "in lockstep": (NORMAL, "sync-ugapec", {}),
+    "other sites and times": (NORMAL, "sharp", {"noise": 0.25, "offsets": [0.1, -0.2], "drift": 0.1}),
+    "heavy beyond a range": (CHECKED, "famabpe", {"rewards": "heavy", "offsets": [0.1, -0.2]}),
+    "yes-no elsewhere": (YES_NO, "sharp", {"offsets": [0.5, -0.5], "drift": 0.5}),
+    "drawn interactions": (NORMAL, "famabpe", {"interactions": 0.5}),
+    "drawn interactions of yes-no": (YES_NO, "famabpe", {"interactions": 2.0, "offsets": [0.5]}),
+    "drawn interactions in a range": (BOUNDED, "famabpe", {"interactions": 0.5}),
+    "given interactions": (NORMAL, "famabpe", {"interactions": [[0.1, 0.2, -0.1], [0.0, 0.0, 0.3]]}),
+    "lockstep with a drift": (NORMAL, "sync-ugapec", {"offsets": [0.1, -0.2], "drift": 0.2}),
 }
 
 
@@ -62,10 +71,15 @@ def image(problem: Problem) -> Problem:
 
 
 def seen_in(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
-    if "table" not in given:
-        return given
-    table = {arm: [2 * problem.centre - value for value in values] for arm, values in given["table"].items()}
-    return given | {"table": table}
+    """What is said about a world: values change sides, what is added to them changes its sign."""
+    seen = dict(given)
+    if "table" in given:
+        values = given["table"].items()
+        seen["table"] = {arm: [2 * problem.centre - value for value in column] for arm, column in values}
+    seen |= {key: (-np.array(given[key])).tolist() for key in ("offsets", "drift") if key in given}
+    if isinstance(given.get("interactions"), list):
+        seen["interactions"] = (-np.array(given["interactions"])).tolist()
+    return seen
 
 
 def same(first: Result, second: Result) -> None:
@@ -117,13 +131,19 @@ def test_an_estimate_is_the_same(problem: Problem) -> None:
     assert found.rows[0].lower_bound == pytest.approx(expected.rows[0].lower_bound, rel=1e-9)
 
 
-WORLDS: dict[str, Callable[[], tuple[Problem, str]]] = {
-    "gaussian": lambda: (NORMAL, "gaussian"),
-    "gaussian beyond its range": lambda: (BOUNDED, "gaussian"),
-    "bernoulli": lambda: (YES_NO, "bernoulli"),
-    "bernoulli around 0.3": lambda: (NORMAL, "bernoulli"),
-    "bounded": lambda: (BOUNDED, "bounded"),
-    "table": lambda: (CHECKED, "table"),
+WORLDS: dict[str, tuple[Problem, World]] = {
+    "gaussian": (NORMAL, World("gaussian")),
+    "gaussian beyond its range": (BOUNDED, World("gaussian")),
+    "bernoulli": (YES_NO, World("bernoulli")),
+    "bernoulli around 0.3": (NORMAL, World("bernoulli")),
+    "bounded": (BOUNDED, World("bounded")),
+    "table": (CHECKED, World("table", TABLE)),
+    "gaussian elsewhere": (NORMAL, World(noise=[0.2, 0.3, 0.4], offsets=[0.4], drift=0.2)),
+    "heavy": (NORMAL, World("heavy", offsets=[0.4], drift=0.2)),
+    "yes-no elsewhere": (YES_NO, World(offsets=[1.0], drift=0.5, interactions=[[0.1, 0.3, 0.0]])),
+    "yes-no elsewhere around 0.3": (NORMAL, World("yes-no", offsets=[1.0], drift=0.5)),
+    "bounded elsewhere": (BOUNDED, World(noise=0.05, offsets=[0.02], drift=-0.1)),
+    "table elsewhere": (CHECKED, World("table", TABLE, offsets=[0.2], drift=-0.1)),
 }
 
 
@@ -131,15 +151,15 @@ WORLDS: dict[str, Callable[[], tuple[Problem, str]]] = {
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_mirrored_world_is_the_world_with_rewards_reflected(name: str) -> None:
     """Whatever the rewards are and wherever the centre is: sums and squares have the same distribution."""
-    plain, rewards = WORLDS[name]()
+    plain, told = WORLDS[name]
     problem = Problem.from_dict(plain.to_dict() | {"goal": "lowest"})
     method = build("famabpe", problem, stopping="scattered")
-    world = environment(problem, rewards, TABLE if rewards == "table" else None)
+    world = environment(problem, told)
     draws, pulls = 4_000, 5
     found = []
     for seed, one in enumerate((world, mirrored(world, method))):
         batch = Batch(0, np.full(draws, 1), np.full(draws, pulls), np.zeros(draws), np.zeros(draws))
-        fill(batch, one, np.random.default_rng(seed))
+        fill(batch, one, np.random.default_rng(seed), known=94)  # where the drift is at its largest
         found.append(batch)
     plainly, turned = found
     sums = method.reflect(plainly.sums, pulls)
@@ -181,5 +201,6 @@ def test_rules_see_what_is_below_above() -> None:
 
 def test_no_part_of_a_world_is_forgotten() -> None:
     """Whoever adds one has to say what it looks like in the mirror (`simulation/mirror.py`)."""
-    turned, the_same = {"means", "low", "high", "centre", "values"}, {"kind", "sigma", "starts"}
+    turned = {"levels", "low", "high", "centre", "values", "drift"}
+    the_same = {"kind", "spreads", "starts", "pace", "scatter"}
     assert set(Environment._fields) == turned | the_same

@@ -18,6 +18,7 @@ from bestarm.simulation.compile import twin
 from bestarm.simulation.engine import loop_of
 from bestarm.simulation.environment import Environment, draw_sum, environment, fill
 from bestarm.simulation.rebind import rebind
+from bestarm.simulation.world import World
 
 UNLIKELY = 1e-4
 DRAWS = 4_000
@@ -25,9 +26,18 @@ TABLE = {"A": [0.9, 0.2, 0.4], "B": [0.5, 0.1]}
 UNIT = Problem(["A", "B"], reward_range=[0.0, 1.0], means=[0.7, 0.2])
 WORLDS: dict[str, Environment] = {
     "gaussian": environment(Problem(["A", "B"], means=[0.7, 0.2], sigma=0.3, centre=0.5)),
-    "bernoulli": environment(UNIT, "bernoulli"),
+    "bernoulli": environment(UNIT, World("yes-no")),
     "bounded": environment(UNIT),
-    "table": environment(UNIT, table=TABLE),
+    "table": environment(UNIT, World(table=TABLE)),
+    "gaussian elsewhere": environment(
+        Problem(["A", "B"], means=[0.7, 0.2], sigma=0.3, centre=0.5), World(noise=[0.2, 0.4], offsets=[-0.4])
+    ),
+    "yes-no elsewhere": environment(UNIT, World("yes-no", offsets=[-1.5])),
+    "bounded elsewhere": environment(UNIT, World(noise=0.15, interactions=[[-0.2, 0.1]])),
+    "table elsewhere": environment(UNIT, World(table=TABLE, offsets=[0.25])),
+    "heavy": environment(
+        Problem(["A", "B"], means=[0.7, 0.2], sigma=0.3, centre=0.5), World("heavy", offsets=[1.0])
+    ),
 }
 
 
@@ -79,8 +89,8 @@ def test_gaussian_scatter_is_chi_squared_and_independent_of_the_sum() -> None:
     """Cochran's theorem: σ²χ² with n − 1 degrees of freedom."""
     world, n = WORLDS["gaussian"], 6
     batch = drawn(world, n, 4, 20_000)
-    scatter = (batch.squares - (batch.sums - n * world.centre) ** 2 / n) / world.sigma**2
-    beside = (batch.sums - n * 0.7) / (np.sqrt(n) * world.sigma)
+    scatter = (batch.squares - (batch.sums - n * world.centre) ** 2 / n) / world.spreads[0] ** 2
+    beside = (batch.sums - n * 0.7) / (np.sqrt(n) * world.spreads[0])
     assert stats.kstest(scatter, stats.chi2(n - 1).cdf).pvalue > UNLIKELY
     assert stats.kstest(beside, stats.norm.cdf).pvalue > UNLIKELY
     for other in (beside, beside**2):

@@ -7,6 +7,7 @@ import pytest
 
 from bestarm import Problem, UserError
 from bestarm.problem.checks import linear_means
+from bestarm.simulation.world import World
 from bestarm.sweeps.grid import load_grid, make_grid
 
 PROBLEM = Problem.quick([0.9, 0.5], sigma=0.3)
@@ -61,12 +62,18 @@ def test_the_key_knows_everything_but_the_number_of_runs_and_the_name() -> None:
         make_grid(PROBLEM, "famabpe", agents=11),
         make_grid(PROBLEM, "famabpe", seeds=1),
         make_grid(PROBLEM, "famabpe", engine="rounds"),
-        make_grid(PROBLEM, "famabpe", rewards="gaussian"),
+        make_grid(PROBLEM, "famabpe", world=World("gaussian")),
+        make_grid(PROBLEM, "famabpe", world=World(noise=0.2)),
+        make_grid(PROBLEM, "famabpe", world=World(noise=[0.2, 0.3])),
+        make_grid(PROBLEM, "famabpe", world=World(offsets=[0.0, 0.1])),
+        make_grid(PROBLEM, "famabpe", world=World(drift=0.1)),
+        make_grid(PROBLEM, "famabpe", world=World(interactions=0.1)),
+        make_grid(PROBLEM, "famabpe", world=World(interactions=[[0.1, 0.0]])),
         make_grid(PROBLEM, "famabpe", max_samples=1000),
     ]
     keys = [found.key for cells in others for found in cells]
     assert cell.key not in keys
-    assert len(set(keys)) == 8
+    assert len(set(keys)) == 14
 
 
 def test_another_version_of_the_code_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,6 +195,15 @@ def test_bad_input_is_a_sentence_that_names_the_file_and_the_key(
     assert "\n" not in sentence
     for word in words:
         assert word in sentence
+
+
+def test_a_file_says_what_the_world_is_like(tmp_path: Path) -> None:
+    lines = 'rewards = "heavy"\nnoise = 0.2\noffsets = [0, 0.1]\ndrift = 0.1\ninteractions = 0.05\n'
+    (cell,) = load_grid(write(tmp_path, lines + GAPS + METHOD))
+    assert cell.world == World("heavy", noise=0.2, offsets=[0, 0.1], drift=0.1, interactions=0.05)
+    assert cell.describe()["offsets"] == "0,0.1"
+    with pytest.raises(UserError, match="offsets is 'far'; it must be a list of numbers"):
+        load_grid(write(tmp_path, 'offsets = "far"\n' + GAPS + METHOD))
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

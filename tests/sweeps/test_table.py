@@ -45,6 +45,18 @@ def test_a_row_says_what_simulate_says(found: Sweep) -> None:
     )
 
 
+def test_a_world_is_simulated_and_has_its_columns(tmp_path: Path) -> None:
+    problem = Problem.quick([0.9, 0.5, 0.5], sigma=0.3)
+    world: dict[str, Any] = {"noise": 0.2, "offsets": [0.0, 0.1], "drift": 0.1, "interactions": 0.05}
+    found = bestarm.sweep(problem, "sharp", agents=3, runs=5, engine="rounds", jobs=1, **world)
+    same = bestarm.simulate(problem, "sharp", agents=3, runs=5, engine="rounds", **world)
+    assert found.results[0].samples.tolist() == same.samples.tolist()
+    assert found.rows[0]["lower_bound"] == same.to_json()["bounds"]["lower"]
+    found.save(tmp_path / "rows.csv")
+    (row,) = csv.DictReader((tmp_path / "rows.csv").open())
+    assert (row["noise"], row["offsets"], row["interactions"]) == ("0.2", "0,0.1", "0.05")
+
+
 def test_a_method_without_a_theorem_has_only_the_lower_bound(found: Sweep) -> None:
     row = found.rows[-1]
     assert row["method"] == "ugapec"

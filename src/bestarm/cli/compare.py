@@ -17,6 +17,7 @@ from bestarm.cli.output import (
     percent,
     print_json,
     print_table,
+    settings,
     sigma_word,
     undecided_sentence,
 )
@@ -87,6 +88,7 @@ def describe(results: list[Result], labels: list[str]) -> list[Table | str]:
     title = (
         f"{problem.name}: {problem.K} arms, {count(first.agents, 'agent')}, {count(first.runs, 'run')}, "
         f"seed {first.seed}, sigma {sigma_word(problem)}, delta {problem.delta:g}, epsilon {problem.epsilon:g}"
+        + (f"; {settings(first.world.words)}" if first.world.words else "")
     )
     table = make_table("method", "samples", "5–95 %", "× lower", "communications", "wrong")
     for label, result in zip(labels, results, strict=True):

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from bestarm.cli.options import SET_HELP, numbers
-from bestarm.cli.output import Format, count, make_table, number, print_json, print_table, sigma_word
+from bestarm.cli.options import (
+    SET_HELP,
+    Drift,
+    Interactions,
+    Noise,
+    Offsets,
+    Rewards,
+    numbers,
+    read_world,
+)
+from bestarm.cli.output import (
+    Format,
+    count,
+    make_table,
+    number,
+    print_json,
+    print_table,
+    settings,
+    sigma_word,
+)
 from bestarm.cli.progress import Progress, saying_when_compiling
 from bestarm.errors import UserError, either
 from bestarm.estimation import GAPS, Estimate, Expectation
@@ -21,11 +40,13 @@ EXAMPLES = """\b
 Examples:
   bestarm estimate problem.toml --agents 3
   bestarm estimate problem.toml --gaps 0.05,0.1,0.2 --plot costs.png
+  bestarm estimate problem.toml --pilot first.csv
+  bestarm estimate problem.toml --gap-over-noise 0.5 --offsets 0,0.2,-0.1
   bestarm estimate problem.toml --set thrift=messages --format json
 
 The numbers come from simulated runs. A problem with means is simulated as it is; without means, or with --gaps,
-each gap is assumed in turn. The narrower the gap, the longer the study: half the gap takes up to four times the
-samples.
+each gap is assumed in turn. A pilot has first measurements, from which means and noise are estimated. The
+narrower the gap, the longer the study: half the gap takes up to four times the samples.
 """
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -41,20 +62,31 @@ def estimate(
         typer.Option(
             metavar="0.05,0.1,…",
             help="By how much the best arm is assumed to be better than the others, in units of the reward.  "
-            "[default: the problem's means; without means ¼, ½, 1 and 2 sigma]",
+            "[default: the problem's means; without means ¼, ½, 1 and 2 times the noise]",
+        ),
+    ] = None,
+    gap_over_noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="0.5,1,…", help="The same as multiples of the noise, if that is what you can guess."
+        ),
+    ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="first.csv",
+            help="First measurements, with columns arm,reward or arm,reward,site: means and noise are theirs.",
         ),
     ] = None,
     set: Annotated[
         list[str] | None,
         typer.Option(metavar="name=value", help=SET_HELP),
     ] = None,
-    rewards: Annotated[
-        str | None,
-        typer.Option(
-            metavar="gaussian|bernoulli|bounded",
-            help="Where rewards come from.  [default: what the problem says of its rewards]",
-        ),
-    ] = None,
+    rewards: Rewards = None,
+    noise: Noise = None,
+    offsets: Offsets = None,
+    drift: Drift = 0.0,
+    interactions: Interactions = 0.0,
     runs: Annotated[int, typer.Option(help="How many runs for each gap.")] = 200,
     seed: Annotated[int, typer.Option(help="The same seed gives the same runs.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="out.png", help="Draw a figure: .png, .svg or .pdf.")] = (
@@ -68,15 +100,28 @@ def estimate(
 
         check_path(plot)
     parameters: dict[str, Any] = {**parse_parameters(set or [])}
-    for key in ("problem", "method", "agents", "gaps", "runs", "seed", "rewards", "engine", "progress"):
+    for key in inspect.signature(expect).parameters:
         if key in parameters:
             raise UserError(f"{method} has no parameter {key!r}; there may be an option for it.")
+    world = read_world(rewards, noise, offsets, drift, interactions)
     read = Problem.load(problem)
     wanted = None if gaps is None else numbers("--gaps", gaps)
-    rows = len(wanted) if wanted is not None else len(GAPS) if read.means is None else 1
+    factors = None if gap_over_noise is None else numbers("--gap-over-noise", gap_over_noise)
+    known = read.means is not None or (pilot is not None and not read.linear)
+    rows = len(wanted or factors or ()) or (1 if known else len(GAPS))
     with saying_when_compiling(None), Progress(runs * rows, "estimate") as progress:
         found = expect(
-            read, method, agents, wanted, runs, seed, rewards=rewards, progress=progress, **parameters
+            read,
+            method,
+            agents,
+            wanted,
+            runs,
+            seed,
+            pilot=pilot,
+            gap_over_noise=factors,
+            progress=progress,
+            **world.given,
+            **parameters,
         )
     if plot is not None:
         found.plot(plot)
@@ -93,6 +138,7 @@ def describe(found: Estimate) -> list[Table | str]:
         f"{found.method} on {problem.name}: {problem.K} arms, {count(found.agents, 'agent')}, sigma "
         f"{sigma_word(problem)}, delta {problem.delta:g}, epsilon {problem.epsilon:g}; "
         f"{count(found.runs, 'run')} for each gap, seed {found.seed}"
+        + (f"; {settings(found.world.words)}" if found.world.words else "")
     )
     table = make_table("gap", "samples", "95 %", "5–95 % of runs", "a site", "communications", "× lower")
     for row in found.rows:

@@ -6,7 +6,7 @@ import csv
 import inspect
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -21,9 +21,46 @@ from bestarm.problem import Problem
 from bestarm.problem.file import naming, read_text
 from bestarm.reward import BOUNDED
 from bestarm.simulation.schedule import Offline, Schedule
+from bestarm.simulation.world import World
 
 AGENTS = 10
 SET_HELP = "A parameter of the method, such as gamma=0.01; repeatable. `bestarm methods NAME` has them all."
+
+# The options of a world, which `estimate` has too.
+Rewards = Annotated[
+    str | None,
+    typer.Option(
+        metavar="gaussian|yes-no|bounded|heavy|table",
+        help="Where rewards come from: heavy has heavy tails (Student's t). By default the table if there is "
+        "one, else what the problem says of its rewards.",
+    ),
+]
+Noise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="0.3",
+        help="The true scatter of rewards, one number or one for each arm: 0.3,0.2,… sigma is what the method "
+        "is told.  [default: sigma]",
+    ),
+]
+Offsets = Annotated[
+    str | None,
+    typer.Option(
+        metavar="0,0.1,-0.2",
+        help="What each site adds to all means, in units of the reward, with yes-no of log odds; the sites "
+        "after the last begin again with the first.",
+    ),
+]
+Drift = Annotated[
+    float, typer.Option(help="All means move together, up and down by so much; with yes-no in log odds.")
+]
+Interactions = Annotated[
+    float,
+    typer.Option(
+        help="How much arms differ from site to site: the standard deviation of what each site adds to each "
+        "arm, drawn anew for each run; the best arm stays the best everywhere."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -38,7 +75,10 @@ class Options:
         typer.Option(metavar="0.9,0.8,…", help="The true means of the arms, instead of a problem file."),
     ] = None
     sigma: Annotated[
-        float | None, typer.Option(help="How noisy a reward is; overrides the file's sigma or reward_range.")
+        float | None,
+        typer.Option(
+            help="How noisy a reward is, as the method is told; overrides the file's sigma or reward_range."
+        ),
     ] = None
     delta: Annotated[
         float | None,
@@ -48,18 +88,15 @@ class Options:
         float | None,
         typer.Option(help="How far from the best the answer may be; overrides the file's.  [default: 0]"),
     ] = None
-    rewards: Annotated[
-        str | None,
-        typer.Option(
-            metavar="gaussian|bernoulli|bounded|table",
-            help="Where rewards come from. By default the table if there is one, else what the problem says of "
-            "its rewards.",
-        ),
-    ] = None
+    rewards: Rewards = None
     table: Annotated[
         Path | None,
         typer.Option(metavar="rewards.csv", help="Measured rewards to draw from, with columns arm,value."),
     ] = None
+    noise: Noise = None
+    offsets: Offsets = None
+    drift: Drift = 0.0
+    interactions: Interactions = 0.0
     set: Annotated[
         list[str] | None,
         typer.Option(metavar="name=value", help=SET_HELP),
@@ -93,6 +130,9 @@ class Options:
             help="Which agent is active, round by round: numbers from 0, separated by spaces, commas or lines. "
             "A run ends with the list.",
         ),
+    ] = None
+    plate: Annotated[
+        int | None, typer.Option(help="How many trials an agent does at once; plans become whole plates.")
     ] = None
     runs: Annotated[int, typer.Option(help="How many runs.")] = 1000
     seed: Annotated[int, typer.Option(help="The same seed gives the same runs, whatever --jobs is.")] = 0
@@ -128,13 +168,14 @@ class Options:
         table = None if self.table is None else read_table(self.table)
         if table is not None and self.rewards not in (None, "table"):
             raise UserError(f"--table is given, but --rewards is {self.rewards}; leave one of them out.")
+        world = read_world(self.rewards, self.noise, self.offsets, self.drift, self.interactions)
         problem = self._read_problem(table)
         schedule = self._read_schedule()
         engine = self.engine
         if engine == "events" and schedule.replay is not None:
             say("a replayed schedule names every round, so nothing can be skipped: using --engine rounds.")
             engine = "rounds"
-        return Simulation(self, problem, schedule, table, engine)
+        return Simulation(self, problem, schedule, replace(world, table=table), engine)
 
     def _read_problem(self, table: dict[str, list[float]] | None) -> Problem:
         given: dict[str, Any] = {"sigma": self.sigma, "delta": self.delta, "epsilon": self.epsilon}
@@ -149,8 +190,6 @@ class Options:
             raise UserError(
                 "there is no problem: give a problem.toml, or for instance --means 0.9,0.8,0.7 --sigma 0.3."
             )
-        if self.sigma is None:
-            raise UserError("sigma is missing; say how noisy a reward is, for instance --sigma 0.3.")
         if self.means is not None:
             return Problem.quick(numbers("--means", self.means), **given)
         assert table is not None
@@ -164,11 +203,12 @@ class Options:
             raise UserError(f"--rates has {len(rates)} numbers; it must have {agents}, one for each agent.")
         windows = [Offline(*words("--offline", text, 3)) for text in self.offline or ()]
         windows += [Offline(*words("--leave", text, 2)) for text in self.leave or ()]
+        plate = 1 if self.plate is None else self.plate
         if self.replay is None:
-            return Schedule(tuple(rates or (1.0,) * agents), tuple(windows))
+            return Schedule(tuple(rates or (1.0,) * agents), tuple(windows), plate=plate)
         if rates is not None or windows:
             raise UserError("--replay says who is active when; --rates, --offline and --leave can't be given.")
-        return Schedule.replayed(agents, read_replay(self.replay))
+        return replace(Schedule.replayed(agents, read_replay(self.replay)), plate=plate)
 
 
 @dataclass(frozen=True)
@@ -178,7 +218,7 @@ class Simulation:
     options: Options
     problem: Problem
     schedule: Schedule
-    table: dict[str, list[float]] | None
+    world: World
     engine: str | None
 
     def method(self, name: str, parameters: dict[str, Parameter]) -> Method:
@@ -210,6 +250,20 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         [*(parameter.replace(kind=keyword) for parameter in own), *shared]
     )
     return called
+
+
+def read_world(
+    rewards: str | None, noise: str | None, offsets: str | None, drift: float, interactions: float
+) -> World:
+    """The world that the options describe."""
+    scatter = None if noise is None else numbers("--noise", noise)
+    return World(
+        rewards,
+        noise=scatter[0] if scatter is not None and len(scatter) == 1 else scatter,
+        offsets=() if offsets is None else numbers("--offsets", offsets),
+        drift=drift,
+        interactions=interactions,
+    )
 
 
 def override(problem: Problem, given: dict[str, Any]) -> Problem:

@@ -44,10 +44,9 @@ def run_one(simulation: Simulation, method: Method, comparing: bool, progress: P
         method,
         seed=options.seed,
         engine=engine,
-        rewards=options.rewards,
-        table=simulation.table,
         schedule=schedule,
         max_samples=options.max_samples,
+        **simulation.world.given,
     )
     if options.jobs == 1 and options.cluster is None:
         return work(runs=options.runs, progress=progress)

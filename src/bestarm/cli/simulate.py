@@ -33,6 +33,8 @@ Examples:
   bestarm simulate problem.toml --method famabpe --set gamma=0.1 --agents 20
   bestarm simulate problem.toml --runs 10000 --jobs 4 --plot samples.png
   bestarm simulate problem.toml --rates 3,1,1,0.2 --offline 1:50:200 --leave 2:100
+  bestarm simulate --means 0.9,0.8,0.7 --sigma 0.3 --noise 0.25 --offsets 0,0.1,-0.2 --drift 0.1
+  bestarm simulate --means 0.05,0.04,0.04 --sigma 0.5 --rewards yes-no --offsets 0,0.5,-0.5 --agents 3
   bestarm simulate --table measured.csv --sigma 0.3 --format json
 
 The answer is within epsilon of the best arm with probability at least 1 − delta. samples is every pull of
@@ -74,7 +76,12 @@ def describe(result: Result) -> list[Table | str]:
         f"Wrong answers: {result.wrong:,} of {result.runs:,} ({percent(result.wrong / result.runs)}); "
         f"promised: at most {percent(problem.delta)}."
     )
-    parts: list[Table | str] = [title, settings({**given, **result.parameters}), costs(result), answers(result)]
+    parts: list[Table | str] = [
+        title,
+        settings({**given, **result.world.words, **result.parameters}),
+        costs(result),
+        answers(result),
+    ]
     sentences = [wrong, theory_sentence(result), undecided_sentence([result], [result.method])]
     return [*parts, *(sentence for sentence in sentences if sentence)]
 

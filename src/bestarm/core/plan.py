@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, MutableSequence, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bestarm.core.arrays import Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +40,48 @@ class Plan:
         """
         if plate is None and not set(self.arms) & set(cannot):
             return self
-        size = self.size if plate is None else -(-self.size // plate) * plate
         able = {arm: count for arm, count in zip(self.arms, self.counts, strict=True) if arm not in cannot}
         if not able:
             others = [arm for arm in range(len(pulls)) if arm not in cannot]
             able = {min(others, key=lambda arm: pulls[arm]): 1} if others else {}
-        return _in_proportion(able, size)
+        counts = list(able.values())
+        if counts:
+            grow(counts, sum(counts), in_plates(self.size, plate or 1))
+        return Plan(tuple(able), tuple(counts))
 
 
-def _in_proportion(weights: dict[int, int], size: int) -> Plan:
-    """A plan of so many pulls, as near to the weights as whole numbers come."""
-    together = sum(weights.values())
-    whole = {arm: weight * size // together for arm, weight in weights.items()}
-    behind = sorted(weights, key=lambda arm: weights[arm] * size % together, reverse=True)
-    for arm in behind[: size - sum(whole.values())] if weights else []:
-        whole[arm] += 1
-    kept = {arm: count for arm, count in whole.items() if count}
-    return Plan(tuple(kept), tuple(kept.values()))
+def whole_plates(counts: MutableSequence[int] | Counts, plate: int) -> int:
+    """Make a plan's counts whole plates, in place; the number of pulls that it has then. It compiles too.
+
+    >>> counts = [3, 1]
+    >>> whole_plates(counts, 6), counts
+    (6, [5, 1])
+    """
+    size = 0
+    for count in counts:
+        size += count
+    wanted = in_plates(size, plate)
+    if wanted > size:
+        grow(counts, size, wanted)
+    return wanted
+
+
+def in_plates(size: int, plate: int) -> int:
+    """The pulls of as many whole plates as so many pulls need."""
+    return -(-size // plate) * plate
+
+
+def grow(counts: MutableSequence[int] | Counts, size: int, wanted: int) -> None:
+    """Let counts that are `size` together become `wanted`, each in its proportion, and nothing be less.
+
+    The largest remainders are rounded up, the first of equal ones first.
+    """
+    more = wanted - size  # multiplied by this no count gets too large for compiled code
+    behind = sorted([(-(counts[place] * more % size), place) for place in range(len(counts))])
+    left = more
+    for place in range(len(counts)):
+        added = counts[place] * more // size
+        counts[place] += added
+        left -= added
+    for rank in range(left):
+        counts[behind[rank][1]] += 1

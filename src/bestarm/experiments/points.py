@@ -104,7 +104,7 @@ def make_points(
 
 def _cell(variant: Variant, problem: Problem, agents: int, numbers: range, seed: int) -> Cell:
     if variant.method == LOWER_BOUND:
-        return Bound(problem, LOWER_BOUND, {}, agents, numbers, seed, "computed", None, 0)
+        return Bound(problem, LOWER_BOUND, {}, agents, numbers, seed, "computed", 0)
     with warnings.catch_warnings():
         # One feature of the orthogonal instance is longer than 1; the report says so once.
         warnings.simplefilter("ignore", ProblemWarning)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from bestarm.errors import UserError
 from bestarm.methods import Kind, Method, Parameter
@@ -15,6 +16,7 @@ from bestarm.simulation.interrupts import interruptible
 from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.result import Result
 from bestarm.simulation.schedule import Schedule
+from bestarm.simulation.world import PLAIN, World
 
 Progress = Callable[[int], None]
 MOST_SAMPLES = 10**12
@@ -30,7 +32,12 @@ def simulate(
     engine: str | None = None,
     rewards: str | None = None,
     table: Mapping[str, Sequence[float]] | None = None,
+    noise: float | Sequence[float] | None = None,
+    offsets: Sequence[float] = (),
+    drift: float = 0.0,
+    interactions: float | Sequence[Sequence[float]] = 0.0,
     schedule: Schedule | None = None,
+    plate: int | None = None,
     max_samples: int | None = None,
     jobs: int = 1,
     cluster: str | None = None,
@@ -43,8 +50,11 @@ def simulate(
         method: a name, or a method that was built before.
         engine: `events` (compiled, from upload to upload, exact) or `rounds` (through Agent and Server, pull by
             pull); by default events, and rounds for a replayed schedule.
-        rewards, table: where rewards come from (`simulation.environment`).
+        rewards, table: where rewards come from: `gaussian`, `yes-no`, `bounded`, `heavy`, or a table.
+        noise, offsets, drift, interactions: the scatter of rewards, and how sites and times differ
+            (`simulation.world.World` says what each of these means).
         schedule: which agent is active when; by default all are equally fast.
+        plate: how many trials an agent does at once; plans are made into whole plates.
         max_samples: a run whose server has counted so many samples ends undecided. By default 10¹² in the
             events engine, 10⁹ for a single-agent or synchronous baseline, 10⁷ in the rounds engine.
         jobs: processes; cluster: the address of a Dask scheduler.
@@ -69,7 +79,10 @@ def simulate(
     _check_whole("runs", runs, 1)
     _check_whole("seed", seed, 0)
     _check_whole("jobs", jobs, 1)
-    plan = prepare(built, seed, engine, rewards, table, schedule, max_samples)
+    world = World(rewards, table, noise, offsets, drift, interactions)
+    if plate is not None:
+        schedule = replace(schedule or Schedule.uniform(built.agents), plate=plate)
+    plan = prepare(built, seed, engine, world, schedule, max_samples)
     started = time.perf_counter()
     if plan.engine == "events" and jobs == 1 and cluster is None:
         outcomes = interruptible(lambda: list(_map(plan, runs, jobs, cluster, progress)), plan.cancel)
@@ -85,6 +98,7 @@ def simulate(
         seed=seed,
         engine=plan.engine,
         means=plan.environment.means,
+        world=world,
         seconds=time.perf_counter() - started,
     )
 
@@ -93,8 +107,7 @@ def prepare(
     method: Method,
     seed: int,
     engine: str | None = None,
-    rewards: str | None = None,
-    table: Mapping[str, Sequence[float]] | None = None,
+    world: World = PLAIN,
     schedule: Schedule | None = None,
     max_samples: int | None = None,
 ) -> Engine:
@@ -103,14 +116,14 @@ def prepare(
     if engine is not None and engine not in ENGINES:
         raise UserError(f"engine is {engine!r}; it must be one of {', '.join(ENGINES)}.")
     if method.kind is not Kind.FEDERATED and schedule != Schedule.uniform(method.agents):
-        raise UserError(f"{method.name} has no agents at their own pace; a schedule can't be given.")
+        raise UserError(f"{method.name} has no agents at their own pace; no schedule or plate can be given.")
     if engine == "events" and schedule.replay is not None:
         raise UserError("a replayed schedule names every round, so nothing can be skipped: take engine=rounds.")
     chosen = engine or ("events" if schedule.replay is None else "rounds")
     cost = "pulls" if chosen == "events" and method.kind is not Kind.FEDERATED else chosen
     limit = UNBOUNDED[cost] if max_samples is None else max_samples
     _check_whole("max_samples", limit, len(method.problem.arms), MOST_SAMPLES)
-    return Engine(method, environment(method.problem, rewards, table), schedule, seed, chosen, limit)
+    return Engine(method, environment(method.problem, world), schedule, seed, chosen, limit)
 
 
 def run_many(packed: bytes, numbers: range) -> list[Outcome]:

@@ -15,7 +15,7 @@ from bestarm.errors import UserError
 from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
 from bestarm.simulation import events, pulls
-from bestarm.simulation.environment import Environment
+from bestarm.simulation.environment import Environment, with_interactions
 from bestarm.simulation.interrupts import held_interrupts
 from bestarm.simulation.mirror import mirrored
 from bestarm.simulation.outcome import Outcome
@@ -79,20 +79,34 @@ class Engine:
         return outcome, table[:used]
 
     def _run(self, number: int, trace: Floats) -> tuple[Outcome, int]:
+        world = self._world(number)
         while True:
             random = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
             if self.engine == "rounds" and self.method.kind is Kind.FEDERATED:
-                return self._run_rounds(random, trace)
+                return self._run_rounds(world, random, trace)
             with held_interrupts() if self.engine == "events" else nullcontext():
                 outcome, leader, challenger, used = self._loop(
-                    *self._arguments, self.max_samples, random, trace, self._cancelled
+                    *self._arguments_in(world), self.max_samples, random, trace, self._cancelled
                 )
             if leader < 0:
                 return Outcome(*outcome), used
             # The run met a pair whose linear programme is not solved yet: solve it and make the run again.
             self.method.solve_design(leader, challenger)
 
-    def _run_rounds(self, random: np.random.Generator, trace: Floats) -> tuple[Outcome, int]:
+    def _world(self, number: int) -> Environment:
+        """The environment of a run. Its own draws have a stream of their own, and leave the noise as it is.
+
+        They are made on the method's side, where the best arm is the highest.
+        """
+        if self.environment.scatter == 0.0:
+            return self.environment
+        random = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, 1)))
+        there = mirrored(self.environment, self.method)
+        return mirrored(with_interactions(there, self.schedule.agents, random), self.method)
+
+    def _run_rounds(
+        self, world: Environment, random: np.random.Generator, trace: Floats
+    ) -> tuple[Outcome, int]:
         rows: list[tuple[float, ...]] = []
 
         def observe(server: Any) -> None:
@@ -100,7 +114,7 @@ class Engine:
                 verdict = server.verdict
                 rows.append((server.samples, np.nan, verdict.breaking_index, verdict.evidence))
 
-        outcome = run_rounds(self.method, self.environment, self.schedule, random, self.max_samples, observe)
+        outcome = run_rounds(self.method, world, self.schedule, random, self.max_samples, observe)
         trace[: len(rows)] = np.array(rows).reshape(-1, 4)
         return outcome, len(rows)
 
@@ -120,12 +134,19 @@ class Engine:
         # What is compiled stays in its process; another one loads it from the cache.
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
-    @cached_property
+    @property
     def _arguments(self) -> tuple[Any, ...]:
-        method, world = self.method, mirrored(self.environment, self.method)
+        return self._arguments_in(self.environment)
+
+    def _arguments_in(self, environment: Environment) -> tuple[Any, ...]:
+        method, world = self.method, mirrored(environment, self.method)
         if method.kind is Kind.ALONE:
             return method.squares, method.setting, world
         if method.kind is Kind.SYNCHRONOUS:
             return method.period, method.period_of_all, method.squares, method.setting, world
-        clocks = events.Clocks(np.array(self.schedule.rates, dtype=np.float64), *self.schedule.windows())
-        return method.plan_width, method.squares, method.setting, world, clocks
+        return method.plan_width, method.squares, method.setting, world, self._clocks
+
+    @cached_property
+    def _clocks(self) -> events.Clocks:
+        rates = np.array(self.schedule.rates, dtype=np.float64)
+        return events.Clocks(rates, *self.schedule.windows(), self.schedule.plate)

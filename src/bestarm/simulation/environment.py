@@ -2,78 +2,107 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import NOBODY, Batch
-from bestarm.errors import ProblemWarning, UserError
 from bestarm.problem import Problem
+from bestarm.reward import Limits
+from bestarm.simulation.truth import effects_of, kind_of, means_of, spreads_of, table_of
+from bestarm.simulation.world import PLAIN, REWARDS, World
 
-GAUSSIAN, BERNOULLI, BOUNDED, TABLE = range(4)
-REWARDS = ("gaussian", "bernoulli", "bounded", "table")
-OF_PROBLEM = {"normal": "gaussian", "yes-no": "bernoulli", "bounded": "bounded"}
-CONCENTRATION = 4.0  # of a bounded reward around its mean; 2 with mean ½ would be uniform
+GAUSSIAN, YES_NO, BOUNDED, TABLE, HEAVY = range(len(REWARDS))
+FREEDOM = 3.0  # of Student's t
+WAVE = 20.0  # samples of each arm in one radian of the drift
+MOST_LOG_ODDS = 700.0  # beyond it an exponential leaves the floating point numbers
+STAYS = 0.1  # the share of the smallest gap that drawn interactions leave at every site
 
 
 class Environment(NamedTuple):
-    """What a pull of each arm gives, in a form that compiled code can take too."""
+    """What a pull of each arm gives, in a form that compiled code can take too.
+
+    `levels` are the means of the arms at each site, a row a site; sites after the last begin again with the
+    first. The very last row has the arms' own means.
+    """
 
     kind: int
-    means: Floats
-    sigma: float
-    low: float
+    levels: Floats
+    spreads: Floats  # the standard deviation of each arm's rewards; of bounded ones their concentration
+    low: float  # where rewards lie; a yes-no reward is one of the two
     high: float
     centre: float  # squares are taken around it
     values: Floats  # a table's measured values, arm after arm
     starts: Counts  # where each arm's values start in it, and the end
+    drift: float
+    pace: float  # of the drift, in radians a sample
+    scatter: float  # of arm-by-site interactions that are still to be drawn, 0 if there are none
+
+    @property
+    def means(self) -> Floats:
+        """The arms' own means."""
+        own: Floats = self.levels[-1]
+        return own
 
 
-def environment(
-    problem: Problem, rewards: str | None = None, table: Mapping[str, Sequence[float]] | None = None
-) -> Environment:
-    """The rewards of a problem: `gaussian`, `bernoulli`, `bounded`, or drawn from a `table` of measured values.
-
-    Without a word: the table if there is one, else what the problem says of its rewards.
-    Gaussian rewards have the problem's sigma; Bernoulli rewards are 1 with the arm's mean as probability;
-    bounded ones are Beta distributed over the range around the mean.
-    """
-    kind = rewards or ("table" if table else OF_PROBLEM[problem.rewards])
-    if kind not in REWARDS:
-        raise UserError(f"rewards is {kind!r}; it must be one of {', '.join(REWARDS)}.")
-    low, high = problem.reward_range or (0.0, 1.0)
+def environment(problem: Problem, world: World = PLAIN) -> Environment:
+    """The rewards of a problem in a world, with everything checked."""
+    kind = kind_of(problem, world)
+    low, high = (0.0, 1.0) if kind == "yes-no" else problem.reward_range or (-np.inf, np.inf)
     values: Floats = np.zeros(0)
     starts: Counts = np.zeros(1, dtype=np.int64)
     if kind == "table":
-        values, starts, means = _from_table(problem, table)
-    elif problem.means is None:
-        raise UserError(
-            f"problem {problem.name!r} has no means, and a simulation needs the truth: "
-            "give each arm a mean, give theta, or give a table of measured rewards."
-        )
+        values, starts, means = table_of(problem, world)
     else:
-        means = np.array(problem.means, dtype=np.float64)
-    if kind == "gaussian" and problem.sigma is None:
-        raise UserError(
-            f"problem {problem.name!r} has no sigma, and a simulation needs to know how much rewards scatter: "
-            "give sigma."
-        )
-    if kind == "bernoulli":
-        _check_bernoulli(problem, means)
-        low, high = 0.0, 1.0
-    if kind == "bounded":
-        if problem.rewards == "yes-no":
-            raise UserError(f"rewards=bounded does not fit problem {problem.name!r}, whose rewards are 0 or 1.")
-        if problem.reward_range is None:
-            raise UserError("rewards=bounded needs a problem with a reward_range.")
-        if (means < low).any() or (means > high).any():
-            raise UserError(f"rewards=bounded needs means between {low} and {high}.")
-    sigma = problem.sigma or 0.0
-    return Environment(REWARDS.index(kind), means, sigma, low, high, problem.centre, values, starts)
+        means = means_of(problem, kind)
+    return Environment(
+        kind=REWARDS.index(kind),
+        levels=with_own(REWARDS.index(kind), (low, high), means, means, effects_of(problem, world)),
+        spreads=spreads_of(problem, world, kind, means),
+        low=low,
+        high=high,
+        centre=problem.centre,
+        values=values,
+        starts=starts,
+        drift=world.drift,
+        pace=1.0 / (WAVE * problem.K),
+        scatter=world.interactions if isinstance(world.interactions, float) else 0.0,
+    )
+
+
+def with_interactions(environment: Environment, sites: int, random: np.random.Generator) -> Environment:
+    """The environment of one run: what is to be drawn once for all of it is drawn.
+
+    Each site's deviation of each arm is normal with the standard deviation `scatter`. Then those of the other
+    arms are lowered, where that is needed, so that the best arm (the first of several) stays the best at every
+    site: by at least a tenth of the smallest gap, for yes-no rewards in log odds. A bounded best arm stays
+    inside its range, and as far from its lower end. Offsets come on top.
+    """
+    kind, means, low, high = environment.kind, environment.means, environment.low, environment.high
+    with np.errstate(divide="ignore", invalid="ignore"):  # the log odds of 0 and 1
+        scale = np.log((means - low) / (high - means)) if kind == YES_NO else means
+        best = int(np.argmax(scale))
+        least = STAYS * (scale[best] - np.delete(scale, best).max())
+        drawn = environment.scatter * random.standard_normal((sites, means.size))
+        of_best = drawn[:, best].copy()
+        if kind == BOUNDED:
+            of_best = of_best.clip(low + least - scale[best], high - scale[best])
+        # Where two rates are 0 or 1 there is no difference of log odds, and nothing to limit.
+        drawn = np.fmin(drawn, (scale[best] + of_best)[:, None] - scale - least)
+        drawn[:, best] = of_best
+    known = environment.levels[[row_of(environment.levels.shape[0], site) for site in range(sites)]]
+    return environment._replace(levels=with_own(kind, (low, high), means, known, drawn), scatter=0.0)
+
+
+def with_own(kind: int, limits: Limits, means: Floats, levels: Floats, effects: Floats) -> Floats:
+    """Levels moved by effects, and after them the arms' own means."""
+    low, high = limits
+    if kind == YES_NO:
+        moved = np.clip(low + (high - low) * rate((levels - low) / (high - low), effects), low, high)
+    else:
+        moved = levels + effects
+    return np.concatenate([moved, means[None]])
 
 
 def first_pulls(environment: Environment, arms: int, squares: bool, random: np.random.Generator) -> Batch:
@@ -83,65 +112,112 @@ def first_pulls(environment: Environment, arms: int, squares: bool, random: np.r
     return batch
 
 
-def fill(batch: Batch, environment: Environment, random: np.random.Generator) -> None:
-    """Draw what a batch gave, arm after arm; squares only where there is room for them."""
+def fill(batch: Batch, environment: Environment, random: np.random.Generator, known: int = 0) -> None:
+    """Draw what a batch gave, arm after arm; squares only where there is room for them.
+
+    `known` are the samples that the server knew when the batch's plan was made.
+    """
     squares = batch.squares.shape[0] > 0
+    row = row_of(environment.levels.shape[0], batch.site)
+    added = drift_at(environment.drift, environment.pace, known)
     for place in range(batch.arms.shape[0]):
         arm, pulls = batch.arms[place], batch.pulls[place]
         if squares:
-            batch.sums[place], batch.squares[place] = draw(environment, arm, pulls, random)
+            batch.sums[place], batch.squares[place] = draw(environment, arm, pulls, random, row, added)
         else:
-            batch.sums[place] = draw_sum(environment, arm, pulls, random)
+            batch.sums[place] = draw_sum(environment, arm, pulls, random, row, added)
 
 
-def draw_sum(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
-    """The sum of the rewards of some pulls of an arm, distributed as if each had been drawn by itself."""
+def row_of(rows: int, site: int) -> int:
+    """The row of the levels that a site has. What everybody knows from the beginning has the arms' own means.
+
+    >>> [row_of(4, site) for site in (0, 2, 3, NOBODY)], row_of(1, 7)
+    ([0, 2, 0, 3], 0)
+    """
+    if site == NOBODY or rows == 1:
+        return rows - 1
+    return int(np.remainder(site, rows - 1))  # which, compiled, has no error to look out for, as % has
+
+
+def drift_at(drift: float, pace: float, known: int) -> float:
+    """What a time adds to all means; it is counted in samples that the server knows."""
+    return float(drift * np.sin(known * pace)) if drift != 0.0 else 0.0
+
+
+def draw_sum(
+    environment: Environment,
+    arm: int,
+    pulls: int,
+    random: np.random.Generator,
+    row: int = -1,
+    added: float = 0.0,
+) -> float:
+    """The sum of the rewards of some pulls of an arm, distributed as if each had been drawn by itself.
+
+    `row` is the site's among the levels, `added` what is added to all means at this time.
+    """
     if environment.kind == GAUSSIAN:
-        return gaussian_sum(environment, arm, pulls, random)
-    return draw(environment, arm, pulls, random)[0]
+        return gaussian_sum(environment.levels[row, arm] + added, environment.spreads[arm], pulls, random)
+    return draw(environment, arm, pulls, random, row, added)[0]
 
 
-def gaussian_sum(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> float:
-    """Normal(nμ, nσ²)."""
-    mean: float = environment.means[arm]
-    return float(pulls * mean + np.sqrt(pulls) * environment.sigma * random.standard_normal())
+def gaussian_sum(mean: float, noise: float, pulls: int, random: np.random.Generator) -> float:
+    """Normal(nμ, nσ²); the random numbers are the same whatever the mean is."""
+    return float(pulls * mean + np.sqrt(pulls) * noise * random.standard_normal())
 
 
-def draw(environment: Environment, arm: int, pulls: int, random: np.random.Generator) -> tuple[float, float]:
+def draw(
+    environment: Environment,
+    arm: int,
+    pulls: int,
+    random: np.random.Generator,
+    row: int = -1,
+    added: float = 0.0,
+) -> tuple[float, float]:
     """The same sum, and with it the squares around the problem's centre.
 
     Gaussian: the squares around the mean are σ²χ² with n − 1 degrees of freedom, independent of the sum
-    (Cochran's theorem). Bernoulli: Binomial(n, μ). Table: multinomial counts of its values. Bounded rewards
-    have no shortcut and are drawn one by one.
+    (Cochran's theorem). Yes-no: Binomial(n, p), where `added` is added to the log odds. Table: multinomial
+    counts of its values. Bounded and heavy-tailed rewards have no shortcut and are drawn one by one.
     """
-    mean: float = environment.means[arm]
-    low, high, centre = environment.low, environment.high, environment.centre
+    level: float = environment.levels[row, arm]
+    spread: float = environment.spreads[arm]
+    centre, low, high = environment.centre, environment.low, environment.high
     if environment.kind == GAUSSIAN:
-        gaussian = gaussian_sum(environment, arm, pulls, random)
+        gaussian = gaussian_sum(level + added, spread, pulls, random)
         around = (gaussian - pulls * centre) ** 2 / pulls
         if pulls > 1:
-            around += environment.sigma**2 * random.chisquare(pulls - 1)
+            around += spread**2 * random.chisquare(pulls - 1)
         return gaussian, around
-    if environment.kind == BERNOULLI:
-        ones = float(random.binomial(pulls, (mean - low) / (high - low)))
+    if environment.kind == YES_NO:
+        ones = float(random.binomial(pulls, rate((level - low) / (high - low), added)))
         around = ones * (high - centre) ** 2 + (pulls - ones) * (low - centre) ** 2
         return pulls * low + (high - low) * ones, around
     total: float = 0.0
     square: float = 0.0
+    if environment.kind == HEAVY:
+        scale = spread * np.sqrt((FREEDOM - 2.0) / FREEDOM)
+        for _ in range(pulls):
+            value = level + added + scale * random.standard_t(FREEDOM)
+            total += value
+            square += (value - centre) ** 2
+        return total, square
     if environment.kind == BOUNDED:
-        width = high - low
-        share = (mean - low) / width
+        mean = min(max(level + added, low), high)
+        share = (mean - low) / (high - low)
         if share <= 0.0 or share >= 1.0:
             return pulls * mean, pulls * (mean - centre) ** 2
         for _ in range(pulls):
-            part = random.beta(CONCENTRATION * share, CONCENTRATION * (1.0 - share))
+            part = random.beta(spread * share, spread * (1.0 - share))
             total += part
-            square += (low + width * part - centre) ** 2
-        return pulls * low + width * total, square
+            square += (low + (high - low) * part - centre) ** 2
+        return pulls * low + (high - low) * total, square
+    shift = level - environment.levels[-1, arm] + added
     first, last = environment.starts[arm], environment.starts[arm + 1]
     if pulls <= last - first:
         for _ in range(pulls):
-            value = environment.values[first + int(random.random() * (last - first))]
+            value = environment.values[first + int(random.random() * (last - first))] + shift
+            value = min(max(value, low), high)
             total += value
             square += (value - centre) ** 2
         return total, square
@@ -150,52 +226,18 @@ def draw(environment: Environment, arm: int, pulls: int, random: np.random.Gener
         if left == 0:
             break
         count = left if place == last - 1 else random.binomial(left, 1.0 / (last - place))
-        total += count * environment.values[place]
-        square += count * (environment.values[place] - centre) ** 2
+        value = min(max(environment.values[place] + shift, low), high)
+        total += count * value
+        square += count * (value - centre) ** 2
         left -= count
     return total, square
 
 
-def _from_table(problem: Problem, table: Mapping[str, Sequence[float]] | None) -> tuple[Floats, Counts, Floats]:
-    if not table:
-        raise UserError("rewards=table needs a table of measured values for each arm.")
-    unknown, missing = set(table) - set(problem.arms), set(problem.arms) - set(table)
-    if unknown or missing:
-        what = f"has unknown arms {sorted(unknown)}" if unknown else f"has no values for {sorted(missing)}"
-        raise UserError(f"the table of rewards {what}; it must have the arms of problem {problem.name!r}.")
-    columns = [np.array(table[arm], dtype=np.float64) for arm in problem.arms]
-    for arm, column in zip(problem.arms, columns, strict=True):
-        if column.size == 0:
-            raise UserError(f"the table of rewards has no values for arm {arm!r}.")
-        for value in column:
-            problem.check_reward(float(value))
-    starts = np.concatenate([[0], np.cumsum([column.size for column in columns])]).astype(np.int64)
-    return np.concatenate(columns), starts, np.array([column.mean() for column in columns])
+def rate(mean: Any, added: Any) -> Any:
+    """expit(logit(p) + a) = p eᵃ/(1 − p + p eᵃ), of numbers or arrays; for a = 0 it is p to the last bit.
 
-
-def _check_bernoulli(problem: Problem, means: Floats) -> None:
-    if (means < 0).any() or (means > 1).any():
-        raise UserError(f"rewards=bernoulli needs means between 0 and 1; they are {means.tolist()}.")
-    needed = max(bernoulli_sigma(float(p)) for p in means)
-    if problem.sigma is not None and problem.sigma < needed - 1e-9:
-        warnings.warn(
-            f"Bernoulli rewards of problem {problem.name!r} need sigma of at least {needed:.4g} (0.5 is always "
-            f"enough) and it has {problem.sigma:.4g}: the guarantee does not hold.",
-            ProblemWarning,
-            stacklevel=3,
-        )
-
-
-def bernoulli_sigma(probability: float) -> float:
-    """The smallest σ for which a Bernoulli reward is σ-sub-Gaussian (Buldygin and Moskvichova 2013).
-
-    `σ² = (1 − 2p) / (2 log((1−p)/p))`, ¼ at p = ½.
-
-    >>> bernoulli_sigma(0.5), round(bernoulli_sigma(0.1), 4)
-    (0.5, 0.4267)
+    >>> rate(np.array([0.02, 0.5, 1.0, 0.3]), np.array([0.0, np.log(3), -5.0, 1e9])).tolist()
+    [0.02, 0.75, 1.0, 1.0]
     """
-    if probability in (0.0, 1.0):
-        return 0.0
-    if abs(probability - 0.5) < 1e-6:
-        return 0.5
-    return math.sqrt((1 - 2 * probability) / (2 * math.log((1 - probability) / probability)))
+    odds = mean * np.exp(np.minimum(np.maximum(added, -MOST_LOG_ODDS), MOST_LOG_ODDS))
+    return odds / (1.0 - mean + odds)

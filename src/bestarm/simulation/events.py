@@ -22,6 +22,7 @@ from bestarm.core.breaking import settled
 from bestarm.core.counting import messages
 from bestarm.core.estimate import begin_separate, fold_separate, foresee_nothing
 from bestarm.core.making import one_arm
+from bestarm.core.plan import whole_plates
 from bestarm.core.rules import Begin, Choose, Fire, Fold, Foresee, Make, Read
 from bestarm.core.selection.balance import balance
 from bestarm.core.setting import Setting
@@ -41,12 +42,16 @@ _make: Make = one_arm
 
 
 class Clocks(NamedTuple):
-    """The agents' rates and offline times; those of agent m are entries `first[m]` to `first[m + 1]`."""
+    """The agents' rates and offline times; those of agent m are entries `first[m]` to `first[m + 1]`.
+
+    `plate` is how many trials they do at once: plans are whole plates.
+    """
 
     rates: Floats
     first: Counts
     since: Floats
     until: Floats
+    plate: int = 1
 
 
 def run(
@@ -77,11 +82,12 @@ def run(
     if made == 0:
         return unknown, reading.leader, reading.challenger, 0
     entries = np.full(agents, made, np.int64)
+    known = np.full(agents, setting.arms, np.int64)  # the server's samples when the agent's plan was made
     begun = np.zeros(agents)  # on the agent's own clock, which stands still while it is offline
     full = np.empty(agents)
     last = np.full(agents, -1, np.int64)
     times = np.empty(agents)
-    size = planned_counts[0, :made].sum()
+    size = whole_plates(planned_counts[0, :made], clocks.plate)
     for m in range(agents):
         planned_arms[m, :made] = planned_arms[0, :made]
         planned_counts[m, :made] = planned_counts[0, :made]
@@ -97,7 +103,7 @@ def run(
         now, uploader = times[0], queue[0]
         arms, counts, made = planned_arms[uploader], planned_counts[uploader], entries[uploader]
         batch = Batch(uploader, arms[:made], counts[:made], drawn[:made], drawn_squares[:made])
-        fill(batch, environment, random)
+        fill(batch, environment, random, known[uploader])
         for place in range(made):
             samples += counts[place]
             if last[uploader] >= 0 and last[uploader] != arms[place]:
@@ -113,8 +119,8 @@ def run(
         made = _make(state, reading, setting, _foresee, _choose, _trigger, arms, counts)
         if made == 0:
             return unknown, reading.leader, reading.challenger, 0
-        entries[uploader] = made
-        size = counts[:made].sum()
+        entries[uploader], known[uploader] = made, samples
+        size = whole_plates(counts[:made], clocks.plate)
         begun[uploader] = full[uploader]
         full[uploader] += random.standard_gamma(size) / clocks.rates[uploader]
         times[0] = wall_time(clocks, uploader, full[uploader])

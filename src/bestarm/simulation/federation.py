@@ -14,10 +14,18 @@ from bestarm.errors import ProblemWarning
 from bestarm.methods.composed import Method
 from bestarm.problem import Problem
 from bestarm.protocol.agent import Agent
-from bestarm.protocol.entries import Upload
+from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.messages import Stop
 from bestarm.protocol.server import Server
-from bestarm.simulation.environment import GAUSSIAN, Environment, draw_sum, first_pulls
+from bestarm.simulation.environment import (
+    GAUSSIAN,
+    HEAVY,
+    Environment,
+    draw_sum,
+    drift_at,
+    first_pulls,
+    row_of,
+)
 from bestarm.simulation.mirror import mirrored
 from bestarm.simulation.schedule import Schedule
 
@@ -33,7 +41,7 @@ class Federation:
         random: np.random.Generator,
         names: Sequence[str] = (),
     ) -> None:
-        method = _unlimited(method) if environment.kind == GAUSSIAN else method
+        method = _unlimited(method) if environment.kind in (GAUSSIAN, HEAVY) else method
         self.method, self.schedule, self.random = method, schedule, random
         self.world = mirrored(environment, method)
         start = first_pulls(self.world, method.setting.arms, method.squares, random)
@@ -43,11 +51,13 @@ class Federation:
         names = names or [f"agent-{m}" for m in range(schedule.agents)]
         self.agents = [Agent(method, name) for name in names]
         for agent in self.agents:
-            agent.receive(self.server.download())
+            joined = Join(agent.name, plate=schedule.plate)
+            agent.receive(self.server.download() if schedule.plate == 1 else self.server.receive(joined))
         self.samples = self.server.samples  # of all agents, sent or not
         self.samples_of = [0] * len(names)
         self.switches = 0
         self._last = [-1] * len(names)
+        self._known = [self.samples] * len(names)  # the server's samples when the agent's plan was made
 
     def pulls(self) -> Iterator[tuple[int, Upload | None]]:
         """One pull after the other until the server stops: who made it, and the upload that it filled, if any.
@@ -63,17 +73,21 @@ class Federation:
             self.samples_of[active] += 1
             self.switches += self._last[active] not in (-1, arm)
             self._last[active] = arm
-            upload = agent.tell(trial, self._reward(arm))
+            upload = agent.tell(trial, self._reward(active, arm))
             reply = None if upload is None else self.server.receive(upload)
             yield active, upload
             if isinstance(reply, Stop):
                 return
             if reply is not None:
                 agent.receive(reply)
+                self._known[active] = self.server.samples
 
-    def _reward(self, arm: int) -> float:
+    def _reward(self, active: int, arm: int) -> float:
         """One reward, as a site sees it; reflected there and back, it may be past its range by a rounding."""
-        reward = float(self.method.reflect(draw_sum(self.world, arm, 1, self.random)))
+        world = self.world
+        row = row_of(world.levels.shape[0], active)
+        added = drift_at(world.drift, world.pace, self._known[active])
+        reward = float(self.method.reflect(draw_sum(world, arm, 1, self.random, row, added)))
         low, high = self.method.problem.reward_range or (reward, reward)
         return min(max(reward, low), high)
 
@@ -84,7 +98,7 @@ class Federation:
 
 
 def _unlimited(method: Method) -> Method:
-    """The same method without the check of what is typed: Gaussian rewards know no range."""
+    """The same method without the check of what is typed: Gaussian and heavy-tailed rewards know no range."""
     problem = method.problem
     if problem.reward_range is None:
         return method

@@ -9,7 +9,9 @@ from bestarm.simulation.environment import Environment
 def mirrored(environment: Environment, method: Method) -> Environment:
     """Where rewards come from, on the method's side: reflected if it looks for the lowest mean.
 
-    The same seed then gives the same run on a problem and on its mirror image.
+    Means, ends of a range and measured values change sides, what is added to them changes its sign: for yes-no
+    too, where it is added to the log odds, since those of 1 − p are minus those of p. Done twice it changes
+    nothing. The same seed then gives the same run on a problem and on its mirror image.
 
     >>> import bestarm
     >>> from bestarm.simulation.environment import environment
@@ -20,9 +22,10 @@ def mirrored(environment: Environment, method: Method) -> Environment:
     if method.mirror is None:
         return environment
     return environment._replace(
-        means=method.reflect(environment.means),
+        levels=method.reflect(environment.levels),
         low=method.reflect(environment.high),
         high=method.reflect(environment.low),
         centre=method.reflect(environment.centre),
         values=method.reflect(environment.values),
+        drift=-environment.drift,
     )

@@ -17,7 +17,7 @@ from bestarm.core.rules import Absorb, Begin, Choose, Fold, Read
 from bestarm.core.selection.balance import balance
 from bestarm.core.setting import Setting
 from bestarm.core.stopping.ugapec import ugapec
-from bestarm.simulation.environment import Environment, draw_sum, first_pulls
+from bestarm.simulation.environment import Environment, draw_sum, drift_at, first_pulls, row_of
 from bestarm.simulation.outcome import Outcome, note
 
 # The rules that `alone` and `lockstep` use; `rebind` puts a method's own in their place.
@@ -46,7 +46,9 @@ def alone(
         if arm < 0:
             undecided = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
             return undecided, reading.leader, reading.challenger, 0
-        state = _absorb(state, arm, draw_sum(environment, arm, 1, random), setting)
+        added = drift_at(environment.drift, environment.pace, samples)
+        reward = draw_sum(environment, arm, 1, random, 0, added)
+        state = _absorb(state, arm, reward, setting)
         samples += 1
         if last >= 0 and last != arm:
             switches += 1
@@ -83,7 +85,9 @@ def lockstep(
     stopped = False
     while not stopped and samples < max_samples and not cancelled[0]:
         after = Batch(NOBODY, total.arms, total.pulls.copy(), total.sums.copy(), total.squares.copy())
+        added = drift_at(environment.drift, environment.pace, samples)
         for m in range(agents):
+            row = row_of(environment.levels.shape[0], m)
             own, own_reading = _fold(_begin(setting), total, setting), reading
             turns = period
             if period_of_all:
@@ -93,7 +97,7 @@ def lockstep(
                 if arm < 0:
                     undecided = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
                     return undecided, own_reading.leader, own_reading.challenger, 0
-                reward = draw_sum(environment, arm, 1, random)
+                reward = draw_sum(environment, arm, 1, random, row, added)
                 own = _absorb(own, arm, reward, setting)
                 own_reading = _read(own, setting)
                 after.sums[arm] += reward

@@ -17,6 +17,7 @@ from bestarm.errors import UserError
 from bestarm.notebook import picture, table
 from bestarm.problem import Problem
 from bestarm.simulation.outcome import Outcome, is_wrong
+from bestarm.simulation.world import PLAIN, World
 from bestarm.theory import Bounds
 from bestarm.theory import bounds as theory_bounds
 
@@ -76,6 +77,7 @@ class Result:
     breaking_indices: Floats
     means: Floats
     seconds: float
+    world: World = PLAIN
 
     @classmethod
     def collect(cls, outcomes: Sequence[Outcome], **what: Any) -> Result:
@@ -119,7 +121,8 @@ class Result:
         """What theory says about these runs; None where it says nothing.
 
         Means that a table of measured rewards supplied count as the truth. With features there are no bounds
-        then: measured means need not be linear.
+        then: measured means need not be linear. The lower bound is for the noise that there is, the theorems'
+        bounds are for the sigma that the method was told.
         """
         if np.array_equal(self.means, self.problem.means if self.problem.means is not None else []):
             truth = self.problem
@@ -128,7 +131,8 @@ class Result:
         else:
             plain = {key: value for key, value in self.problem.to_dict().items() if key != "arm"}
             truth = Problem(self.problem.arms, means=self.means, **plain)
-        return _bounds(truth, self.method, self.agents, tuple(self.parameters.items()))
+        told = tuple(self.parameters.items())
+        return _bounds(truth, self.method, self.agents, told, self.world.least_noise)
 
     @property
     def ratios(self) -> dict[str, float | None]:
@@ -189,6 +193,7 @@ class Result:
             "runs": self.runs,
             "seed": self.seed,
             "engine": self.engine,
+            "world": {name: value for name, value in self.world.given.items() if name != "table"},
             "samples": numbers("samples"),
             "communications": numbers("communications"),
             "switches": numbers("switches"),
@@ -216,10 +221,14 @@ class Result:
 
 @lru_cache(maxsize=64)
 def _bounds(
-    problem: Problem, method: str, agents: int, parameters: tuple[tuple[str, Parameter], ...]
+    problem: Problem,
+    method: str,
+    agents: int,
+    parameters: tuple[tuple[str, Parameter], ...],
+    noise: float | None,
 ) -> Bounds | None:
     # Kept, because a linear problem of many arms takes seconds.
-    return theory_bounds(problem, method, agents, dict(parameters))
+    return theory_bounds(problem, method, agents, dict(parameters), noise)
 
 
 def _finite(value: float | None) -> float | None:

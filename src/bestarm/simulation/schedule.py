@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
+from bestarm.core.rules import MOST_AT_ONCE
 from bestarm.errors import UserError
 
 BLOCK = 4096
@@ -36,7 +37,8 @@ class Schedule:
     the paper's environment: one active agent a round, drawn at random. Time has the unit in which an agent of
     rate 1 pulls once on average. While an agent is offline its clock stands still.
 
-    `replay` is a given list of active agents instead; the run ends with it.
+    `replay` is a given list of active agents instead; the run ends with it. `plate` is how many trials each
+    agent does at once: its plans are made into whole plates.
 
     >>> schedule = Schedule.uniform(3)
     >>> rounds = schedule.rounds(np.random.default_rng(0))
@@ -47,12 +49,15 @@ class Schedule:
     rates: tuple[float, ...]
     offline: tuple[Offline, ...] = ()
     replay: tuple[int, ...] | None = None
+    plate: int = 1
 
     def __post_init__(self) -> None:
         if not self.rates or not all(0 < rate < math.inf for rate in self.rates):
             raise UserError(
                 f"rates are {list(self.rates)!r}; each must be a number above 0, one for each agent."
             )
+        if type(self.plate) is not int or not 1 <= self.plate <= MOST_AT_ONCE:
+            raise UserError(f"plate is {self.plate!r}; it must be a whole number from 1 to {MOST_AT_ONCE}.")
         for agent in (*(window.agent for window in self.offline), *(self.replay or ())):
             if not 0 <= agent < len(self.rates):
                 raise UserError(f"the schedule names agent {agent}; agents are 0 to {len(self.rates) - 1}.")

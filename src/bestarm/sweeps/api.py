@@ -14,6 +14,7 @@ from bestarm.errors import ProblemWarning, ServiceError
 from bestarm.simulation.environment import environment
 from bestarm.simulation.outcome import is_wrong
 from bestarm.simulation.result import Result, Summary
+from bestarm.simulation.world import World
 from bestarm.sweeps.cell import Cell
 from bestarm.sweeps.grid import MethodLike, ProblemLike, check_whole, make_grid
 from bestarm.sweeps.runs_file import Runs
@@ -74,6 +75,10 @@ def sweep(
     seeds: int | Sequence[int] = 0,
     engine: str | None = None,
     rewards: str | None = None,
+    noise: float | Sequence[float] | None = None,
+    offsets: Sequence[float] = (),
+    drift: float = 0.0,
+    interactions: float | Sequence[Sequence[float]] = 0.0,
     max_samples: int | None = None,
     out: str | os.PathLike[str] | None = None,
     each: bool = False,
@@ -90,7 +95,7 @@ def sweep(
         problems: problems, paths of problem files, or tables as in a sweep's TOML file, one or several.
         methods: names, or tables of a name and parameters in which a list stands for several values.
         agents, seeds: one or several.
-        engine, rewards, max_samples: as in `simulate`.
+        engine, rewards, noise, offsets, drift, interactions, max_samples: as in `simulate`.
         out: a `.csv` or `.parquet` file for the rows; each: one row a run instead of one a cell.
         jobs: processes, by default one for each core; cluster: the address of a Dask scheduler instead.
         progress: is told how many runs have finished, as they finish.
@@ -102,7 +107,8 @@ def sweep(
     >>> [(row["gamma"], row["runs"], row["wrong"]) for row in found.rows]
     [(0.01, 5, 0), (0.1, 5, 0)]
     """
-    cells = make_grid(problems, methods, agents, runs, seeds, engine, rewards, max_samples)
+    world = World(rewards, None, noise, offsets, drift, interactions)
+    cells = make_grid(problems, methods, agents, runs, seeds, engine, max_samples, world)
     return run_grid(cells, out, each, jobs, cluster, progress)
 
 
@@ -149,7 +155,7 @@ def collect(cells: Iterable[Cell], runs: Runs) -> Sweep:
 def _result(cell: Cell, runs: Runs) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProblemWarning)
-        means = environment(cell.problem, cell.rewards).means
+        means = environment(cell.problem, cell.world).means
     return Result.collect(
         runs.outcomes(cell),
         problem=cell.problem,
@@ -160,6 +166,7 @@ def _result(cell: Cell, runs: Runs) -> Result:
         seed=cell.seed,
         engine=cell.engine,
         means=means,
+        world=cell.world,
         seconds=runs.seconds(cell),
     )
 

@@ -17,6 +17,7 @@ from bestarm.methods.registry import records_of
 from bestarm.problem import Problem
 from bestarm.simulation.api import prepare
 from bestarm.simulation.sources import code_version, outside_version
+from bestarm.simulation.world import PLAIN, World
 
 
 class Runner(Protocol):
@@ -37,8 +38,8 @@ class Cell:
     numbers: range
     seed: int
     engine: str
-    rewards: str | None
     max_samples: int
+    world: World = PLAIN
 
     @classmethod
     def of(
@@ -50,8 +51,8 @@ class Cell:
         numbers: range,
         seed: int,
         engine: str | None = None,
-        rewards: str | None = None,
         max_samples: int | None = None,
+        world: World = PLAIN,
     ) -> Cell:
         """A cell in which every parameter that is not given has the method's default.
 
@@ -60,14 +61,14 @@ class Cell:
         (0.1, 'events', 0.4, 1000)
         """
         built = build_method(method, problem, agents, **given)
-        made = prepare(built, seed, engine, rewards, max_samples=max_samples)
+        made = prepare(built, seed, engine, world, max_samples=max_samples)
         parameters = dict(built.parameters)
-        return cls(problem, method, parameters, agents, numbers, seed, made.engine, rewards, made.max_samples)
+        return cls(problem, method, parameters, agents, numbers, seed, made.engine, made.max_samples, world)
 
     def prepare(self) -> Runner:
         """What makes its runs."""
         built = build_method(self.method, self.problem, self.agents, **self.parameters)
-        return prepare(built, self.seed, self.engine, self.rewards, max_samples=self.max_samples)
+        return prepare(built, self.seed, self.engine, self.world, max_samples=self.max_samples)
 
     @cached_property
     def key(self) -> str:
@@ -85,7 +86,7 @@ class Cell:
             "agents": self.agents,
             "seed": self.seed,
             "engine": self.engine,
-            "rewards": self.rewards,
+            "world": self.world.given,
             "max_samples": self.max_samples,
             "code": code_version(),
             **({"outside": outside} if outside else {}),
@@ -120,4 +121,5 @@ class Cell:
             "runs": self.runs,
             "seed": self.seed,
             "engine": self.engine,
+            **self.world.words,
         }

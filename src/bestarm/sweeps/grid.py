@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
@@ -16,12 +17,14 @@ from bestarm.methods import Parameter
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, parse_toml, read_text
 from bestarm.reward import show
+from bestarm.simulation.world import PLAIN, World
 from bestarm.sweeps.cell import Cell
 
 ProblemLike = Problem | str | os.PathLike[str] | Mapping[str, Any]
 MethodLike = str | Mapping[str, Any]
 
-KEYS = ("problem", "method", "agents", "runs", "seeds", "engine", "rewards", "max_samples")
+WORLD_KEYS = tuple(slot.name for slot in fields(World) if slot.name != "table")
+KEYS = ("problem", "method", "agents", "runs", "seeds", "engine", "max_samples", *WORLD_KEYS)
 VARIED = ("sigma", "delta", "epsilon")  # a list of these is a grid
 FILE_KEYS = ("path", "name", *VARIED)
 GAP_KEYS = ("K", "gaps", "best", "name", *VARIED)
@@ -44,8 +47,9 @@ def load_grid(path: str | os.PathLike[str], runs: int | None = None) -> list[Cel
                 raise UserError(f"{key} is missing; a sweep needs at least one [[{key}]] table.")
         if runs is not None:
             table["runs"] = runs
-        others = {key: value for key, value in table.items() if key not in ("problem", "method")}
-        return make_grid(table["problem"], table["method"], folder=Path(path).parent, **others)
+        world = World(**{key: table.pop(key) for key in WORLD_KEYS if key in table})
+        problems, methods = table.pop("problem"), table.pop("method")
+        return make_grid(problems, methods, world=world, folder=Path(path).parent, **table)
 
 
 def make_grid(
@@ -55,8 +59,8 @@ def make_grid(
     runs: int = 1000,
     seeds: int | Sequence[int] = 0,
     engine: str | None = None,
-    rewards: str | None = None,
     max_samples: int | None = None,
+    world: World = PLAIN,
     folder: Path | None = None,
 ) -> list[Cell]:
     """Every combination of problem, method, parameters, agents and seed, in this order.
@@ -76,7 +80,7 @@ def make_grid(
         with naming(f"{where} with problem {problem.name!r}"):
             if problem.means is None:
                 raise UserError("the problem has no means, and a simulation needs the truth.")
-            cell = Cell.of(problem, name, given, count, range(runs), seed, engine, rewards, max_samples)
+            cell = Cell.of(problem, name, given, count, range(runs), seed, engine, max_samples, world)
         cells.setdefault((cell.key, problem.name), cell)
     return list(cells.values())
 

@@ -90,6 +90,19 @@ def test_the_command_prints_a_table_or_json_and_draws(tmp_path: Path) -> None:
     assert [row["gap"] for row in found["rows"]] == [0.3, 0.6]
     low, high = found["rows"][0]["samples"]["interval"]
     assert low < found["rows"][0]["samples"]["mean"] < high
+    pilot = tmp_path / "first.csv"
+    pilot.write_text("arm,reward\nA,0.9\nA,0.7\nB,0.1\nB,0.2\n")
+    words = [COMMAND, "estimate", str(file), "--agents", "3", "--runs", "20"]
+    first = subprocess.run(
+        [*words, "--pilot", str(pilot), "--drift", "0.1"], capture_output=True, text=True, timeout=300
+    )
+    assert first.returncode == 0, first.stderr
+    assert "those of the pilot of 4 measurements" in first.stdout
+    assert "noise=0.1118" in first.stdout
+    guess = [*words, "--gap-over-noise", "1,2", "--offsets", "-0.1,0.1", "--format", "json"]
+    found = json.loads(subprocess.run(guess, capture_output=True, timeout=300).stdout)
+    assert [row["gap"] for row in found["rows"]] == [0.3, 0.6]
+    assert found["world"] == {"offsets": [-0.1, 0.1]}
     bad = subprocess.run([*words, "--set", "gama=1"], capture_output=True, text=True, timeout=300)
     assert bad.returncode == 2
     assert "has no parameter 'gama'" in bad.stderr

@@ -1,0 +1,6 @@
+"""How many samples and messages a study will take, before it is started: from gaps, or from a pilot."""
+
+from bestarm.estimation.api import Estimate, Expectation, estimate
+from bestarm.estimation.assumption import GAPS
+
+__all__ = ["GAPS", "Estimate", "Expectation", "estimate"]
