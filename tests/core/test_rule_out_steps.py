@@ -1,7 +1,7 @@
 """Each step of rule-out's proof, left out: what breaks then, and that nothing breaks with it.
 
-Arms that are all equal, so that each of them is the best: an account against one of them may reach 1/δ in a share δ
-of the studies. Four pulls of each arm in a batch, many studies side by side.
+Arms that are all equal, so that each of them is the best: an account against one of them may reach 1/δ in a
+share δ of the studies. Four pulls of each arm in a batch, many studies side by side.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def test_a_leader_s_account_begins_when_it_leads(delta: float) -> None:
     best = np.take_along_axis(accounts, leader[..., None], axis=-1)[..., 0]
     assert share_ruled_out(best, level) > delta
     first = leader[9]  # the one that led after ten batches, from then on
-    later = np.take_along_axis(accounts, np.broadcast_to(first[None, :, None], (BATCHES, STUDIES, 1)), -1)[..., 0]
+    later = np.take_along_axis(accounts, np.broadcast_to(first[None, :, None], (BATCHES, STUDIES, 1)), -1)[
+        ..., 0
+    ]
     later = later - later[9]
     later[:10] = 0.0
     assert share_ruled_out(later, level) < delta
@@ -63,7 +65,7 @@ def test_a_leader_s_account_begins_when_it_leads(delta: float) -> None:
 
 @pytest.mark.parametrize("delta", [0.05, 0.3])
 def test_sigma_is_bounded_and_not_estimated(delta: float) -> None:
-    """One pull of each of two arms in a batch, and the noise from a few repeats: the plain estimate is too often low."""
+    """One pull of each of two arms in a batch, and few repeats: the plain estimate is too often low."""
     random, studies, several = np.random.default_rng(3), 3000, 40
     differences = random.normal(size=(several, studies)) * math.sqrt(2.0)
     residuals = np.cumsum(random.chisquare(1, size=(several, studies)), axis=0)
