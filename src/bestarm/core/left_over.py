@@ -68,17 +68,25 @@ def against_leaders(
 
 
 def judged(leader: int, missing: Floats, samples: int, settled: bool) -> Reading:
-    """The reading. Its evidence is the share of all samples that are there already, by what is known now.
+    """The reading, if a unit of information about each arm takes pulls of its own.
 
     A batch with m arms beside the leader, who gets √m times the pulls of each, needs (1 + 1/√m)² pulls for each
-    unit of information. Evidence is 1 or more exactly where it is settled.
+    unit of information.
     """
     missing[leader] = 0.0
-    challenger = int(np.argmax(missing))
     others = max(float((missing > 0.0).sum()), 1.0)
     pulls = (1.0 + 1.0 / math.sqrt(others)) ** 2 * missing.sum()
-    evidence = samples / (samples + pulls)
+    return with_evidence(leader, missing, samples, pulls, settled)
+
+
+def with_evidence(leader: int, missing: Floats, samples: int, pulls: float, settled: bool) -> Reading:
+    """The reading. Its evidence is the share of all samples that are there already, by what is known now.
+
+    Evidence is 1 or more exactly where it is settled.
+    """
+    evidence = samples / max(samples + pulls, 1.0)
     evidence = max(evidence, 1.0) if settled else min(evidence, ALMOST)
+    challenger = int(np.argmax(missing))
     if challenger == leader:
         challenger = 0 if leader else 1
     return Reading(leader, challenger, np.inf, evidence)

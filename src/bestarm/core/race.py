@@ -132,10 +132,13 @@ def odds(state: Race, setting: Setting) -> Floats:
 
 def with_leader(state: Race, grains: float) -> tuple[Floats, Counts, int]:
     """The accounts and their leaders, with one row more if the arm that leads now never did before."""
-    accounts, leaders, opened = state.accounts, state.leaders, state.opened
     if grains < SETTLED * state.pulls.shape[0]:
-        return accounts, leaders, opened
-    leader = int(np.argmax(state.estimate.values))
+        return state.accounts, state.leaders, state.opened
+    return opened_for(int(np.argmax(state.estimate.values)), state.accounts, state.leaders, state.opened)
+
+
+def opened_for(leader: int, accounts: Floats, leaders: Counts, opened: int) -> tuple[Floats, Counts, int]:
+    """The same for the arm that leads once leaders count."""
     for j in range(1, opened):
         if leaders[j] == leader:
             return accounts, leaders, opened

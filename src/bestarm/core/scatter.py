@@ -1,11 +1,17 @@
-"""The noise measured: a bound on sigma from sums of squares that holds at all times."""
+"""The noise measured: sums of squares from batches, and a bound on sigma from them that holds at all times."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from bestarm.core.arrays import Flags, Floats
+from bestarm.core.batch import Batch
+
 SHAPE = 2.0  # of the mixture over how much smaller than the bound sigma may be
 ABOVE = math.log(3.0) - 2.0  # log P(Gamma(2) > 2)
+KNOWN_WELL = 4  # times the pulls of a batch: what is known by so many may speak about the noise
 SHARE = 0.05  # of delta: what the bound on sigma may cost
 
 
@@ -52,3 +58,36 @@ def log_squeezed(x: float, freedom: float) -> float:
     tail = shape - point + shape * math.log(point / shape)
     plain = x + SHAPE * math.log(SHAPE) + math.lgamma(shape) - math.lgamma(SHAPE) - shape * math.log(point)
     return plain + math.log(max(-math.expm1(min(tail, 0.0)), 1e-300)) - ABOVE
+
+
+def scatter(values: Floats, well: Flags, batch: Batch, centre: float) -> tuple[float, float]:
+    """What a batch says about the noise: a sum of squares, and its degrees of freedom.
+
+    Inside each arm: `Q_k − S_k²/n_k`, n_k − 1 degrees, σ²χ² given the past. Between the arms G that were known
+    `well` before the batch, with the `values` v: `Σ_{k∈G} n_k (D_k − v_k − c)²`, c their mean weighted by n,
+    |G| − 1 degrees: σ² times a non-central χ² given the past, which is stochastically larger. Errors of the
+    estimates and interactions only make the noise look larger.
+    """
+    means = batch.sums / batch.pulls
+    inside = np.maximum(batch.squares - batch.pulls * (means - centre) ** 2, 0.0)
+    residual = np.where(batch.pulls > 1, inside, 0.0).sum()
+    freedom = float(batch.pulls.sum() - batch.pulls.shape[0])
+    if well.any():
+        weights = batch.pulls[well].astype(np.float64)
+        off = means[well] - values[batch.arms[well]]
+        off -= (weights * off).sum() / weights.sum()
+        residual += (weights * off * off).sum()
+        freedom += weights.shape[0] - 1
+    return float(residual), freedom
+
+
+def steering_noise(residual: float, freedom: float, values: Floats, sigma: float) -> float:
+    """Sigma if it is known, else the plain estimate of it: it steers plans, and decides nothing.
+
+    Before there are any degrees of freedom the estimates themselves have to do.
+    """
+    if sigma > 0.0:
+        return sigma
+    if freedom > 0.0 and residual > 0.0:
+        return float(np.sqrt(residual / freedom))
+    return max(float(np.std(values[values > -np.inf])), 1e-300)

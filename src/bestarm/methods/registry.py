@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from bestarm.core.rules import Parameter, Selection, Test, Trigger, Value
 from bestarm.core.selection.balance import BALANCE
+from bestarm.core.selection.directions import DIRECTIONS
 from bestarm.core.selection.greedy import GREEDY
 from bestarm.core.selection.lookahead import LOOKAHEAD
 from bestarm.core.selection.race import RACE
@@ -23,6 +24,7 @@ from bestarm.core.stopping.famabpe import FAMABPE
 from bestarm.core.stopping.lingape import LINGAPE
 from bestarm.core.stopping.pairs import PAIRS
 from bestarm.core.stopping.rule_out import RULE_OUT
+from bestarm.core.stopping.rule_out_span import RULE_OUT_SPAN
 from bestarm.core.stopping.span import SPAN
 from bestarm.core.stopping.two_by_two import TWO_BY_TWO
 from bestarm.core.stopping.ugapec import UGAPEC
@@ -30,7 +32,7 @@ from bestarm.core.trigger.aim import AIM
 from bestarm.core.trigger.count import COUNT
 from bestarm.core.trigger.determinant import DETERMINANT
 from bestarm.core.trigger.every_pull import EVERY_PULL
-from bestarm.core.trigger.finish import FINISH
+from bestarm.core.trigger.finish import FINISH, FINISH_SPAN
 from bestarm.errors import UserError
 from bestarm.methods import falinpe, famabpe, lingape, sharp, synchronous, ugapec
 from bestarm.methods.recipe import MIN_BATCH, PERIOD, PERIOD_COUNTS, Kind, Recipe
@@ -77,9 +79,9 @@ class Registry(Mapping[str, R]):
         return sum(1 for _ in self)
 
 
-TESTS: Registry[Test] = Registry(RULE_OUT, TWO_BY_TWO, FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN)
-SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE)
-TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, EVERY_PULL)
+TESTS: Registry[Test] = Registry(RULE_OUT, RULE_OUT_SPAN, TWO_BY_TWO, FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN)
+SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, DIRECTIONS)
+TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_SPAN, EVERY_PULL)
 METHODS: Registry[Recipe] = Registry(
     sharp.SHARP,
     famabpe.FAMABPE,

@@ -15,11 +15,10 @@ from bestarm.core.left_over import left_over
 from bestarm.core.mixture import LOG_2, log_worths
 from bestarm.core.race import Race, add, begin_with, led, odds, rivals, shared_weights, with_leader
 from bestarm.core.rules import Model, Parameter, Test
-from bestarm.core.scatter import SHARE, scatter_bound
+from bestarm.core.scatter import KNOWN_WELL, SHARE, scatter, scatter_bound, steering_noise
 from bestarm.core.setting import Setting
 from bestarm.core.state import View
 
-KNOWN_WELL = 4  # times the pulls of the batch: an arm whose estimate may speak about the noise
 UNKNOWN = 1e150  # in the place of a bound that is not there yet: no account is worth anything
 RHO = Parameter("pseudo_count", "the mixture's ρ, in pulls of each of two arms", default=9.0)
 
@@ -64,12 +63,13 @@ def fold(state: Race, batch: Batch, setting: Setting) -> Race:
         enter(state.accounts[row], batch, means, high, low)
     residual, freedom = state.residual, state.freedom
     if batch.squares.shape[0] > 0:
-        more, free = scatter(state, batch, means, setting.centre)
+        well = state.pulls[batch.arms] >= KNOWN_WELL * batch.pulls
+        more, free = scatter(state.estimate.values, well, batch, setting.centre)
         residual, freedom = residual + more, freedom + free
     brought = add(state, batch)
     samples, old = state.estimate.samples + brought, state.estimate
     accounts, leaders, opened = with_leader(state, samples)
-    noise = steering_noise(residual, freedom, old.values, setting)
+    noise = steering_noise(residual, freedom, old.values, setting.sigma)
     view = View(samples, old.values, old.widths, old.inverse, 0.0, noise, 1.0)
     sigma, level = noise_and_level(residual, freedom, setting)
     reading, against, missing = judge(view, accounts[:opened], leaders, sigma, level, setting)
@@ -114,39 +114,6 @@ def noise_and_level(residual: float, freedom: float, setting: Setting) -> tuple[
         return setting.sigma, math.log(1.0 / setting.delta)
     bound = scatter_bound(residual, freedom, SHARE * setting.delta)
     return min(bound, UNKNOWN), math.log(1.0 / ((1.0 - SHARE) * setting.delta))
-
-
-def scatter(state: Race, batch: Batch, means: Floats, centre: float) -> tuple[float, float]:
-    """What a batch says about the noise: a sum of squares, and its degrees of freedom.
-
-    Inside each arm: `Q_k − S_k²/n_k`, n_k − 1 degrees, σ²χ² given the past. Between the arms G that were known
-    well before the batch (T_k ≥ 4 n_k): `Σ_{k∈G} n_k (D_k − v_k − c)²`, c their mean weighted by n, |G| − 1
-    degrees: σ² times a non-central χ² given the past, which is stochastically larger. Errors of the estimates
-    and interactions only make the noise look larger.
-    """
-    inside = np.maximum(batch.squares - batch.pulls * (means - centre) ** 2, 0.0)
-    residual = np.where(batch.pulls > 1, inside, 0.0).sum()
-    freedom = float(batch.pulls.sum() - batch.pulls.shape[0])
-    well = state.pulls[batch.arms] >= KNOWN_WELL * batch.pulls
-    if well.any():
-        weights = batch.pulls[well].astype(np.float64)
-        off = means[well] - state.estimate.values[batch.arms[well]]
-        off -= (weights * off).sum() / weights.sum()
-        residual += (weights * off * off).sum()
-        freedom += weights.shape[0] - 1
-    return float(residual), freedom
-
-
-def steering_noise(residual: float, freedom: float, values: Floats, setting: Setting) -> float:
-    """Sigma if it is known, else the plain estimate of it: it steers plans, and decides nothing.
-
-    Before there are any degrees of freedom the estimates themselves have to do.
-    """
-    if setting.sigma > 0.0:
-        return setting.sigma
-    if freedom > 0.0 and residual > 0.0:
-        return float(np.sqrt(residual / freedom))
-    return max(float(np.std(values[values > -np.inf])), 1e-300)
 
 
 def absorb(state: Race, arm: int, reward: float, setting: Setting) -> Race:
