@@ -1,6 +1,6 @@
 """Arms with features, compared inside batches: what is kept of the batches, and least squares from it.
 
-In a batch with counts n, sums S and features Z of its arms, whatever is common to the batch cancels in the score
+In a batch with counts n, sums S and features Z of its arms, what is common to the batch cancels in the score
 `r_b = Z'(S − n S̄)`. Its mean is A_b θ and its covariance σ²A_b, `A_b = Z'(diag(n) − nn'/|n|)Z`.
 """
 
@@ -23,7 +23,7 @@ DETERMINED = 1e-9  # the smallest eigenvalue of the information over the largest
 class Fit(NamedTuple):
     """The information `Ã = Σ A_b` and the score `r̃ = Σ r_b`, and what follows from them.
 
-    `estimate.values` are the fitted means, on the scale of the average batch, and `estimate.inverse` is Ã⁻¹ once
+    `estimate.values` are the fitted means on the scale of the average batch, and `estimate.inverse` is Ã⁻¹ once
     the batches have `determined` every difference of features. `accounts`, `leaders` and `opened` are those of
     `core.directions`; a test without accounts has none. The others are as in `core.race.Race`.
     """

@@ -79,7 +79,9 @@ class Registry(Mapping[str, R]):
         return sum(1 for _ in self)
 
 
-TESTS: Registry[Test] = Registry(RULE_OUT, RULE_OUT_SPAN, TWO_BY_TWO, FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN)
+TESTS: Registry[Test] = Registry(
+    RULE_OUT, RULE_OUT_SPAN, TWO_BY_TWO, FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN
+)
 SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, DIRECTIONS)
 TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_SPAN, EVERY_PULL)
 METHODS: Registry[Recipe] = Registry(

@@ -7,6 +7,7 @@ import numpy as np
 from bestarm.core.rules import Test, Value
 from bestarm.core.stopping.pairs import PAIRS
 from bestarm.core.stopping.rule_out import RULE_OUT
+from bestarm.core.stopping.rule_out_span import RULE_OUT_SPAN
 from bestarm.core.stopping.span import SPAN
 from bestarm.core.stopping.two_by_two import TWO_BY_TWO
 from bestarm.methods.recipe import Kind, Recipe
@@ -20,13 +21,13 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     speeds and any losses that do not depend on rewards not yet sent (`docs/guarantee.md`). What else is assumed
     depends on the test.
 
-    - `stopping`: where sites may differ, `rule-out`, which measures sigma if it is not given, or `two-by-two`
-      for yes/no and bounded rewards. Where they are alike, `pairs` for arms without features or with linearly
-      independent ones (the linear model adds nothing there), `span` for features of lower rank.
+    - `stopping`: where sites may differ, `rule-out`, which measures sigma if it is not given, `two-by-two` for
+      yes/no and bounded rewards, or `rule-out-span` for features of lower rank than there are arms (linearly
+      independent ones add nothing). Where sites are alike and sigma is known, `pairs` and `span`.
     - `thrift`: what to spare, `samples`, `balanced` or `messages`.
     - `pseudo_count`: the mixture's ρ; the larger, the sharper for small gaps and the blunter for large ones. 9
-      for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for `span`, chosen by trial on gaps of 0.1 to 0.5 at
-      sigma 0.3.
+      for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for the span tests, chosen by trial on gaps of 0.1 to
+      0.5 at sigma 0.3.
     - `selection`, `trigger`: the other rules; change one to see what it contributes. `gamma` belongs to
       `trigger=count`.
     - `min_batch`: an agent never uploads fewer pulls of an arm than this.
@@ -44,10 +45,10 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
 def chosen_test(problem: Problem) -> Test:
     """The test that assumes no more than the problem says."""
     linear = rank_of(problem) < len(problem.arms)
-    if linear and problem.sigma is not None:
-        return SPAN
     if problem.sites == "alike" and problem.sigma is not None:
-        return PAIRS
+        return SPAN if linear else PAIRS
+    if linear:
+        return RULE_OUT_SPAN
     return RULE_OUT if problem.rewards == "normal" or problem.epsilon > 0 else TWO_BY_TWO
 
 
@@ -61,7 +62,7 @@ def suited(test: Test, problem: Problem) -> dict[str, Value]:
     selection, trigger = test.goes_with
     own = {parameter.name: parameter.default for parameter in test.parameters}
     count = own.get("pseudo_count") or PAIRS.parameters[0].default
-    if test == SPAN:
+    if test.model.linear:
         count = 20.0 * (rank_of(problem) / len(problem.arms)) ** 0.5
     assert count is not None
     return {"selection": selection, "trigger": trigger, "pseudo_count": count}

@@ -80,7 +80,7 @@ def most_telling(
 
 DIRECTIONS = Selection(
     "directions",
-    "for each batch the arms that tell most about the directions that need it; for features compared in batches",
+    "the arms that tell most about the directions that need it; for features compared inside batches",
     greedy,
     serve,
     needs_features=True,

@@ -35,7 +35,7 @@ def finish(view: View, reading: Reading, arm: int, setting: Setting) -> int:
 
 
 def finish_span(view: View, reading: Reading, arm: int, setting: Setting) -> int:
-    """The same for arms with features: at least `l d` pulls, for then a batch can tell about all d directions."""
+    """The same for arms with features: at least `l d` pulls, so that a batch can tell all d directions."""
     least, growth, reach, aim = SPAN_DIAL[int(setting.own_trigger[0])]
     together = toward_end(view, reading, aim, growth, reach, setting)
     return int(np.ceil(max(together / setting.agents, least * setting.features.shape[1], 2.0)))
