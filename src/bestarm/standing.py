@@ -30,9 +30,14 @@ class ArmStanding:
         >>> print(ArmStanding("A", 12, 0.5, 12.3, False))
         A: 12 to 1 against
         """
+        return f"{self.arm}: {self.words}"
+
+    @property
+    def words(self) -> str:
+        """What speaks against it, without its name."""
         if self.odds is None:
-            return f"{self.arm}: {self.pulls:,} pulls"
-        return f"{self.arm}: " + ("ruled out" if self.ruled_out else f"{odds_in_words(self.odds)} against")
+            return f"{self.pulls:,} pulls"
+        return "ruled out" if self.ruled_out else f"{odds_in_words(self.odds)} against"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,7 @@ class Standing:
                     "estimate": one.estimate,
                     "odds": one.odds,
                     "ruled_out": one.ruled_out,
+                    "words": one.words,
                 }
                 for one in self.arms
             ],

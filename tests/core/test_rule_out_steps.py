@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 
-from bestarm.core.arrays import Floats
+from bestarm.core.arrays import Counts, Floats
 from bestarm.core.mixture import log_worths
 from bestarm.core.scatter import SHARE, scatter_bound
 
@@ -38,7 +38,7 @@ def test_a_rival_is_chosen_before_its_batch(delta: float) -> None:
     before = np.cumsum(means, axis=0) - means
     others, level = slice(1, None), math.log(1 / delta)
 
-    def account(chosen: Floats) -> Floats:
+    def account(chosen: Counts) -> Floats:
         rival = np.take_along_axis(means[..., others], chosen[..., None], axis=-1)[..., 0]
         return np.cumsum(WEIGHT * (rival - means[..., 0]), axis=0)
 

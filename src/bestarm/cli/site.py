@@ -217,6 +217,8 @@ def status(lab: Lab, output: Output = Format.table) -> None:
     if study is not None and not lab.finished:
         verdict = verdict_from_json(study["verdict"])
         print_table(f"All sites, {count(study['uploads'], 'upload')}: {verdict}")
+        if study["standing"]["error"] is not None:
+            print_table(study["standing"]["sentence"])
         if verdict.stopped:
             print_table("Nothing more has to be measured; `bestarm sync` tells this site's journal.")
 

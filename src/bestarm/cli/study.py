@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table
 from bestarm.cli.server import Journal, Output, Study, Token, Url, place
@@ -129,16 +130,27 @@ def show(
     if output is Format.json:
         print_json(found)
         return
-    arms = make_table("arm", "pulls", "mean", "low", "high")
-    for arm in sorted(found["arms"], key=lambda arm: -(arm["mean"] if arm["mean"] is not None else -1e308)):
-        arms.add_row(
-            arm["arm"], number(arm["pulls"]), *(_estimate(arm[key]) for key in ("mean", "low", "high"))
-        )
+    arms = arm_table(found)
     sites = make_table("site", "samples", "uploads", "last seen")
     for site in found["sites"]:
         seen = site["last_seen"] + (" (stale)" if site["stale"] else "")
         sites.add_row(site["agent"], number(site["samples"]), number(site["uploads"]), seen)
     print_table(_headline(found), "", found["promise"], arms, *([sites] if found["sites"] else []))
+
+
+def arm_table(found: dict[str, Any]) -> Table:
+    """Every arm, the best first: with the odds against it where there are such, else with its interval."""
+    standing = found["standing"]
+    tested = standing["error"] is not None
+    arms = make_table("arm", "pulls", "mean", *(("odds against",) if tested else ("low", "high")))
+    rows = zip(found["arms"], standing["arms"], strict=True)
+    ahead = 1 if found["problem"].get("goal") == "lowest" else -1
+    for arm, stands in sorted(rows, key=lambda row: (row[0]["mean"] is None, ahead * (row[0]["mean"] or 0.0))):
+        ends = [_estimate(arm["low"]), _estimate(arm["high"])]
+        if tested:
+            ends = [stands["words"]]
+        arms.add_row(arm["arm"], number(arm["pulls"]), _estimate(arm["mean"]), *ends)
+    return arms
 
 
 def _headline(found: dict[str, Any]) -> str:
@@ -151,7 +163,8 @@ def _headline(found: dict[str, Any]) -> str:
         return f"{start}: nothing was uploaded yet."
     rest = found["remaining"]
     more = "" if rest is None else f"; about {number(rest['low'])} to {number(rest['high'])} samples to go"
-    return f"{start}: {verdict['leader']} leads, evidence {percent(min(verdict['evidence'], 1.0))}{more}."
+    said = "" if found["standing"]["error"] is None else f" {found['standing']['sentence']}"
+    return f"{start}: {verdict['leader']} leads, evidence {percent(min(verdict['evidence'], 1.0))}{more}.{said}"
 
 
 def _estimate(value: float | None) -> str:

@@ -305,6 +305,12 @@ class Lab:
         """Where the whole study stands, from the server: plain values, which a notebook shows as a picture."""
         return Overview(self.connection.call("GET", f"{self._exchange.place()}/status"))
 
+    @property
+    def standing(self) -> dict[str, Any]:
+        """Who is ruled out, who leads, and what can be said now, from the server."""
+        standing: dict[str, Any] = self.study()["standing"]
+        return standing
+
     def close(self) -> None:
         """Let another process use the journal. Nothing is sent."""
         self.connection.close()

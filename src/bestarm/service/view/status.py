@@ -13,6 +13,7 @@ from bestarm.service.storage import clock
 from bestarm.service.storage.overview import Judged, Overview
 from bestarm.service.view.promise import promise
 from bestarm.service.view.remaining import remaining
+from bestarm.standing import standing
 
 MOST_HISTORY = 500
 MOST_TREND = 40
@@ -56,6 +57,7 @@ def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, A
     return study_object(overview) | {
         "time": clock.write(now),
         "arms": arms(overview),
+        "standing": standing(overview.method, overview.known).to_json(),
         "sites": sites(overview, now, stale_after),
         "history": history(overview),
         "remaining": remaining(overview.method, overview.total.samples, overview.verdict),
