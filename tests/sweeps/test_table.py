@@ -53,7 +53,7 @@ def test_a_world_is_simulated_and_has_its_columns(tmp_path: Path) -> None:
     assert found.results[0].samples.tolist() == same.samples.tolist()
     assert found.rows[0]["lower_bound"] == same.to_json()["bounds"]["lower"]
     found.save(tmp_path / "rows.csv")
-    (row,) = csv.DictReader((tmp_path / "rows.csv").open())
+    (row,) = csv.DictReader((tmp_path / "rows.csv").read_text().splitlines())
     assert (row["noise"], row["offsets"], row["interactions"]) == ("0.2", "0,0.1", "0.05")
 
 

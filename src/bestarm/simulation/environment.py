@@ -230,7 +230,7 @@ def draw(
 def rate(mean: Any, added: Any) -> Any:
     """expit(logit(p) + a) = p eᵃ/(1 − p + p eᵃ), of numbers or arrays; for a = 0 it is p to the last bit.
 
-    >>> rate(np.array([0.02, 0.5, 1.0, 0.3]), np.array([0.0, np.log(3), -5.0, 1e9])).tolist()
+    >>> rate(np.array([0.02, 0.5, 1.0, 0.3]), np.array([0.0, np.log(3), -5.0, 1e9])).round(12).tolist()
     [0.02, 0.75, 1.0, 1.0]
     """
     odds = mean * np.exp(np.minimum(np.maximum(added, -MOST_LOG_ODDS), MOST_LOG_ODDS))
