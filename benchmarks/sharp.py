@@ -1,6 +1,6 @@
 """What sharp costs: samples and communications beside the paper's methods and the lower bound.
 
-    python benchmarks/sharp.py [--runs 1000] [--part table|rules|agents|batch|rewards]
+    python benchmarks/sharp.py [--runs 1000] [--part differ|broken|table|rules|agents|batch|rewards]
 
 Prints Markdown tables. The problems are those of the project's method notes: sigma 0.3, delta 0.05, ten agents.
 """
@@ -44,10 +44,15 @@ def linear(arms: int, dimension: int, gap: float, seed: int) -> bestarm.Problem:
     return bestarm.Problem([f"arm-{k}" for k in range(arms)], features=rows, theta=theta, sigma=0.3)
 
 
+def alike(problem: bestarm.Problem, **changes: object) -> bestarm.Problem:
+    """The same problem at sites that are alike."""
+    return bestarm.Problem.from_dict(problem.to_dict() | {"sites": "alike"} | changes)
+
+
 def problems() -> dict[str, tuple[str, list[bestarm.Problem]]]:
     """Name: (the paper's method, the instances over which the runs are spread)."""
     quick = bestarm.Problem.quick
-    return {
+    found = {
         "K = 5, all gaps 0.1": ("famabpe", [quick([0.9] + [0.8] * 4, sigma=0.3)]),
         "means .9 .8 .7 .6 .5": ("famabpe", [quick([0.9, 0.8, 0.7, 0.6, 0.5], sigma=0.3)]),
         "K = 20, all gaps 0.1": ("famabpe", [quick([0.9] + [0.8] * 19, sigma=0.3)]),
@@ -55,6 +60,58 @@ def problems() -> dict[str, tuple[str, list[bestarm.Problem]]]:
         "linear, K = 20, d = 5, gap .1": ("falinpe", [linear(20, 5, 0.1, seed) for seed in range(50)]),
         "linear, K = 50, d = 5, gap .1": ("falinpe", [linear(50, 5, 0.1, seed) for seed in range(50)]),
     }
+    return {name: (paper, [alike(one) for one in instances]) for name, (paper, instances) in found.items()}
+
+
+def differ(runs: int) -> None:
+    print("## Sites that differ: samples (standard error) / communications\n")
+    quick = bestarm.Problem.quick
+    cases = {
+        "K = 5, all gaps 0.1": quick([0.9] + [0.8] * 4, sigma=0.3),
+        "means .9 .8 .7 .6 .5": quick([0.9, 0.8, 0.7, 0.6, 0.5], sigma=0.3),
+        "K = 20, all gaps 0.1": quick([0.9] + [0.8] * 19, sigma=0.3),
+        "K = 5, all gaps 0.3": quick([0.9] + [0.6] * 4, sigma=0.3),
+        "K = 10, gap 0.1, ε = .05": quick([0.9] + [0.8] * 9, sigma=0.3, epsilon=0.05),
+    }
+    moved = {"noise": 0.3, "offsets": [0.9, -0.9, 0.0, 0.45, -0.45], "drift": 0.5}
+
+    def lines() -> Iterable[list[object]]:
+        for name, problem in cases.items():
+            unknown = bestarm.Problem(problem.arms, means=problem.means, epsilon=problem.epsilon)
+            for thrift in THRIFTS:
+                yield [
+                    name,
+                    thrift,
+                    Cell([alike(problem)], "sharp", runs, thrift=thrift),
+                    Cell([problem], "sharp", runs, thrift=thrift),
+                    Cell([unknown], "sharp", runs, thrift=thrift, noise=0.3),
+                    Cell([unknown], "sharp", runs, thrift=thrift, **moved),
+                ]
+
+    header = ["problem", "dial", "pairs, sites alike", "rule-out, sigma known", "sigma measured"]
+    rows([*header, "measured, with offsets and drift"], lines())
+
+
+def broken(runs: int) -> None:
+    print("## Worlds that break the pair test: wrong answers, and samples (standard error) / communications\n")
+    quick = bestarm.Problem.quick
+    worlds = {
+        "offsets of ±3 sigma, gap sigma/2": (quick([0.65, 0.5, 0.5], sigma=0.3), {"offsets": [0.9, -0.9, 0.0]}),
+        "offsets +.05 −.10 0, gap .01, sigma .05": (
+            quick([0.51, 0.5, 0.5], sigma=0.05),
+            {"offsets": [0.05, -0.1, 0.0]},
+        ),
+        "a common drift of ±2 sigma, gap sigma/2": (quick([0.65, 0.5, 0.5], sigma=0.3), {"drift": 0.6}),
+    }
+    lines = []
+    for name, (problem, world) in worlds.items():
+        cells = [
+            Cell([problem], "sharp", runs, agents=3, **world, **old) for old in ({"stopping": "pairs"}, {})
+        ]
+        lines.append(
+            [name, *(text for cell in cells for text in (f"{cell.wrong} of {cell.samples.size}", cell))]
+        )
+    rows(["world", "pairs: wrong", "pairs", "rule-out: wrong", "rule-out"], lines)
 
 
 class Cell:
@@ -167,9 +224,10 @@ def batch(runs: int) -> None:
 def rewards(runs: int) -> None:
     print("## Known sigma, or only a range (means 0.30 and four times 0.20)\n")
     names, means = list("abcde"), [0.3] + [0.2] * 4
-    known = bestarm.Problem(names, means=means, sigma=0.3)
-    ranged = bestarm.Problem(names, means=means, reward_range=(0.0, 1.0))
-    small = bestarm.Problem(names, means=means, sigma=float(np.sqrt(0.4 / (2 * np.log(7 / 3)))))
+    known = bestarm.Problem(names, means=means, sigma=0.3, sites="alike")
+    ranged = bestarm.Problem(names, means=means, reward_range=(0.0, 1.0), sites="alike")
+    small = bestarm.Problem(names, means=means, sigma=float(np.sqrt(0.4 / (2 * np.log(7 / 3)))), sites="alike")
+    counted = bestarm.Problem(names, means=means, rewards="yes-no")
     lines = [
         ["gaussian, sigma 0.3", Cell([known], "sharp", runs)],
         ["Bernoulli, range [0, 1]: sigma 0.5", Cell([ranged], "sharp", runs, rewards="bernoulli")],
@@ -177,12 +235,21 @@ def rewards(runs: int) -> None:
             "Bernoulli, rates known to be at most 0.3: sigma 0.486",
             Cell([small], "sharp", runs, rewards="bernoulli"),
         ],
+        ["yes/no, two-by-two tables, sites may differ", Cell([counted], "sharp", runs)],
     ]
     rows(["rewards", "samples / communications"], lines)
 
 
 def main() -> None:
-    parts = {"table": table, "rules": rules, "agents": agents, "batch": batch, "rewards": rewards}
+    parts = {
+        "differ": differ,
+        "broken": broken,
+        "table": table,
+        "rules": rules,
+        "agents": agents,
+        "batch": batch,
+        "rewards": rewards,
+    }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--part", choices=parts, action="append")

@@ -40,9 +40,9 @@ FEATURES = [
 ]
 
 PROBLEMS = {
-    "tabular": Problem(list("ABCD"), sigma=0.3, means=[0.9, 0.6, 0.5, 0.1]),
-    "linear": Problem(list("ABCDEF"), sigma=0.1, features=FEATURES, theta=[0.9, 0.3, 0.1]),
-    "bounded": Problem(list("ABC"), reward_range=[0, 1], means=[0.8, 0.3, 0.2]),
+    "tabular": Problem(list("ABCD"), sigma=0.3, means=[0.9, 0.6, 0.5, 0.1], sites="alike"),
+    "linear": Problem(list("ABCDEF"), sigma=0.1, features=FEATURES, theta=[0.9, 0.3, 0.1], sites="alike"),
+    "bounded": Problem(list("ABC"), reward_range=[0, 1], means=[0.8, 0.3, 0.2], sites="alike"),
 }
 TABLE = {"A": [0.9, 0.8, 1.0], "B": [0.5, 0.1], "C": [0.2, 0.3, 0.1, 0.2, 0.2]}
 METHODS: list[tuple[str, dict[str, Any]]] = [
@@ -187,7 +187,7 @@ def write_service() -> None:
     sys.path.insert(0, str(FOLDER.parent / "support"))
     from serving import serving
 
-    from bestarm.client.remote import connect
+    from bestarm.client.lab import connect
 
     folder = FOLDER / f"service-{bestarm.__version__}"
     if folder.exists():

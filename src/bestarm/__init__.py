@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bestarm.errors import ProblemWarning, ServiceError, UserError
 
 if TYPE_CHECKING:
-    from bestarm.client.remote import Lab, connect
+    from bestarm.client.lab import Lab, connect
     from bestarm.core.plan import Plan
     from bestarm.core.tally import Tally
     from bestarm.estimation import Estimate, estimate
@@ -70,7 +70,7 @@ _PLACES = {
     "Agent": "protocol.agent",
     "Download": "protocol.messages",
     "Estimate": "estimation",
-    "Lab": "client.remote",
+    "Lab": "client.lab",
     "Method": "methods",
     "Offline": "simulation.schedule",
     "Plan": "core.plan",
@@ -85,7 +85,7 @@ _PLACES = {
     "Trial": "protocol.messages",
     "Upload": "protocol.entries",
     "Verdict": "verdict",
-    "connect": "client.remote",
+    "connect": "client.lab",
     "estimate": "estimation",
     "method": "methods",
     "simulate": "simulation.api",

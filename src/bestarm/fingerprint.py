@@ -6,24 +6,35 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from bestarm.reward import Limits, middle_of
+from bestarm.reward import HIGHEST, Limits, implied_rewards, middle_of
 
 
 def fingerprint_of(
     arms: Sequence[str],
     features: Sequence[Sequence[float]] | None,
-    sigma: float,
+    sigma: float | None,
     delta: float,
     epsilon: float,
     reward_range: Limits | None,
     centre: float,
+    rewards: str | None = None,
+    goal: str = HIGHEST,
+    sites: str = "differ",
 ) -> str:
     """That of all that fixes the statistics: not the name, not the means.
+
+    What the first version did not know counts only where it is not what goes without saying, so that a problem
+    of that version keeps its letters.
 
     >>> fingerprint_of(["A", "B"], None, 0.3, 0.05, 0.0, None, 0.0)
     '18566d70caa08ade'
     """
-    parts = [arms, features, sigma, delta, epsilon, reward_range]
+    parts: list[object] = [arms, features, sigma, delta, epsilon, reward_range]
     if centre != middle_of(reward_range):
         parts.append(centre)
+    usual = {"rewards": implied_rewards(reward_range), "goal": HIGHEST, "sites": "differ"}
+    said = {"rewards": rewards or usual["rewards"], "goal": goal, "sites": sites}
+    unusual = {key: word for key, word in said.items() if word != usual[key]}
+    if unusual:
+        parts.append(unusual)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

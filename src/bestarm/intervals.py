@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bestarm.core.tally import Tally
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 
 
 class Interval(NamedTuple):
@@ -41,7 +41,7 @@ def intervals(method: Method, known: Tally | Any) -> list[Interval]:
     return [
         Interval() if not pulls else _around(value, radius, limits)
         for pulls, value, radius in zip(
-            state.pulls.tolist(), state.estimate.values.tolist(), widths, strict=True
+            state.pulls.tolist(), method.reflect(state.estimate.values).tolist(), widths, strict=True
         )
     ]
 

@@ -30,13 +30,16 @@ def lower_bound(problem: Problem, noise: float | None = None) -> float:
     """
     if problem.means is None:
         raise UserError(f"problem {problem.name!r} has no means; the lower bound needs them.")
+    sigma = problem.sigma if noise is None else noise
+    if sigma is None:
+        raise UserError(f"problem {problem.name!r} has no sigma; the lower bound needs it.")
     if problem.delta >= 0.5:
         return 0.0
     divergence = (1.0 - 2.0 * problem.delta) * math.log((1.0 - problem.delta) / problem.delta)
-    features, sigma = problem.features, problem.sigma if noise is None else noise
+    means, features = problem.merits(problem.means), problem.features
     if features is None or np.linalg.matrix_rank(features) == len(problem.arms):
-        return divergence * characteristic_time(problem.means, sigma, problem.epsilon)
-    return divergence * linear_characteristic_time(problem.means, features, sigma, problem.epsilon)
+        return divergence * characteristic_time(means, sigma, problem.epsilon)
+    return divergence * linear_characteristic_time(means, features, sigma, problem.epsilon)
 
 
 def characteristic_time(means: Floats, sigma: float, epsilon: float = 0.0) -> float:

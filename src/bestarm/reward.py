@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 from bestarm.errors import UserError
 
 Limits = tuple[float, float]
+NORMAL, YES_NO, BOUNDED = "normal", "yes-no", "bounded"  # the kinds of rewards
+HIGHEST, LOWEST = "highest", "lowest"  # the goals
 # Rounding may carry a computed mean past the end of its range, or a normalised feature past length 1.
 ROUNDING = 1e-9
 # Larger rewards are mistakes, and sums and squares of them would leave the range of floating point.
@@ -17,11 +20,15 @@ MOST_REWARD = 1e100
 MOST_SIGMAS = 1e12
 
 
-def check_reward(reward: object, limits: Limits | None, sigma: float) -> float:
+def check_reward(reward: object, limits: Limits | None, sigma: float | None, rewards: str = NORMAL) -> float:
     """The reward as a float, or a sentence that says why it is none."""
-    if limits is None:
-        return check_distance("reward", check_size("reward", check_number("reward", reward)), sigma)
-    return check_in_range("reward", reward, limits)
+    if rewards == YES_NO:
+        return check_number(
+            "reward", reward, f"0 or 1, since rewards is {rewards!r}", lambda x: x in (0.0, 1.0)
+        )
+    if limits is not None:
+        return check_in_range("reward", reward, limits)
+    return check_distance("reward", check_size("reward", check_number("reward", reward)), sigma)
 
 
 def check_number(
@@ -46,8 +53,10 @@ def check_size(field: str, number: float) -> float:
     return check_number(field, number, allowed, lambda x: abs(x) <= MOST_REWARD)
 
 
-def check_distance(field: str, number: float, sigma: float) -> float:
+def check_distance(field: str, number: float, sigma: float | None) -> float:
     """A number that is not so many sigmas away from 0 that sums of such rewards say nothing about the arms."""
+    if sigma is None:
+        return number
     allowed = f"at most {MOST_SIGMAS:g} sigma away from 0; subtract a constant from all rewards"
     return check_number(field, number, allowed, lambda x: abs(x) <= MOST_SIGMAS * sigma)
 
@@ -66,9 +75,25 @@ def stretched(limits: Limits) -> Limits:
     return low - slack, high + slack
 
 
+def implied_rewards(limits: Limits | None) -> str:
+    """The kind of rewards of a problem that has this range, no sigma, and no word about its rewards."""
+    return NORMAL if limits is None else BOUNDED
+
+
 def middle_of(limits: Limits | None) -> float:
     """Where rewards lie if nobody says: in the middle of their range, or around 0."""
     return 0.0 if limits is None else limits[0] / 2 + limits[1] / 2
+
+
+def reflected(rewards: Any, around: float = 0.0, pulls: Any = 1) -> Any:
+    """Rewards, or sums of so many pulls' rewards, on the other side of a point: 2·around·pulls − rewards.
+
+    Done twice it changes nothing. The least of some numbers becomes the largest.
+
+    >>> reflected(0.25, around=0.5), reflected(0.5, around=0.5, pulls=2)
+    (0.75, 1.5)
+    """
+    return 2.0 * around * pulls - rewards
 
 
 def show(value: object) -> str:

@@ -51,19 +51,20 @@ def bounds(
 
     `noise` is the scatter of the rewards for the lower bound, if it is not the problem's sigma.
 
-    None if the means are not known. The theorems are about famabpe and falinpe with their own rules; with
-    `selection=greedy`, say, or for another method, only the lower bound is left.
+    None if the means are not known, or no scatter is. The theorems are about famabpe and falinpe with their own
+    rules; with `selection=greedy`, say, or for another method, only the lower bound is left.
 
     >>> found = bounds(Problem.quick([0.9, 0.8, 0.8, 0.8, 0.8], sigma=0.3), "famabpe", agents=10)
     >>> round(found.samples), round(found.communications), round(found.lower)
     (49664, 3431, 429)
     """
-    if problem.means is None:
+    if problem.means is None or (problem.sigma is None and noise is None):
         return None
     given = {key.rstrip("_"): value for key, value in (parameters or {}).items()}
     recipe = METHODS.get(method)
     theorem = THEOREMS.get(recipe) if recipe is not None else None
-    if recipe is None or theorem is None or not _as_it_is(recipe, problem, agents, given, theorem):
+    own = recipe is not None and theorem is not None and _as_it_is(recipe, problem, agents, given, theorem)
+    if recipe is None or theorem is None or not own or problem.sigma is None:
         return Bounds(None, None, lower_bound(problem, noise))
     free = _free(recipe, theorem, problem, agents, given)
     samples = theorem.samples(problem, agents, free)
@@ -235,7 +236,7 @@ def communication_bound(
 
 
 def _famabpe_samples(problem: Problem, agents: int, free: Free) -> float:
-    separate = complexity(_means(problem), problem.sigma, problem.epsilon)
+    separate = complexity(_means(problem), _sigma(problem), problem.epsilon)
     return famabpe_samples(separate, len(problem.arms), agents, problem.delta, free["gamma"])
 
 
@@ -254,7 +255,7 @@ def _falinpe_samples(problem: Problem, agents: int, free: Free) -> float:
         arms,
         problem.dimension,
         agents,
-        problem.sigma,
+        _sigma(problem),
         problem.delta,
         free["gamma1"],
         free["gamma2"],
@@ -294,7 +295,13 @@ THEOREMS: dict[Recipe, Theorem] = {
 def _means(problem: Problem) -> Floats:
     if problem.means is None:
         raise UserError(f"problem {problem.name!r} has no means; the bounds need them.")
-    return problem.means
+    return problem.merits(problem.means)
+
+
+def _sigma(problem: Problem) -> float:
+    if problem.sigma is None:
+        raise UserError(f"problem {problem.name!r} has no sigma; the bounds need it.")
+    return problem.sigma
 
 
 def _free(

@@ -19,7 +19,10 @@ SENTENCES = [
     (("blind.toml",), "has no means, and a simulation needs the truth"),
     (("problem.toml", "--delta", "2"), "delta is 2.0; it must be a number above 0 and below 1."),
     (("problem.toml", "--set", "agents=3"), "sharp has no parameter 'agents'"),
-    (("--means", "0.9,0.5"), "sigma is missing"),
+    (
+        ("--means", "0.9,0.5"),
+        "has no sigma, and a simulation needs to know how much rewards scatter: give noise",
+    ),
     (("--means", "0.9", "--sigma", "1"), "arms has 1 of them"),
     (("--means", "0.9;0.5", "--sigma", "1"), "--means is '0.9;0.5'; it must be numbers separated by commas"),
     (("--means", "0.9,0.5", "--sigma", "0"), "sigma is 0.0"),

@@ -210,3 +210,41 @@ def test_without_a_command_there_is_help() -> None:
     process = bestarm()
     assert "Commands:" in process.stdout + process.stderr
     assert "Traceback" not in process.stderr
+
+
+LOWEST = """
+goal = "lowest"
+rewards = "yes-no"
+epsilon = 0.05
+arm = [{ name = "A", mean = 0.9 }, { name = "B", mean = 0.1 }, { name = "C", mean = 0.9 }]
+"""
+
+
+def test_the_lowest_rate(folder: Path, call: Call) -> None:
+    Path("lowest.toml").write_text(LOWEST)
+    found = simulated("lowest.toml", *QUICK[4:])
+    assert found["arms"] == {"A": 0, "B": 4, "C": 0}
+    assert found["wrong"]["count"] == 0
+    code, table, errors = call("simulate", "lowest.toml", *QUICK[4:])
+    assert (code, errors) == (0, "")
+    assert "sigma=0.5" in table
+    code, _, errors = call("simulate", "lowest.toml", "--sigma", "0.3", *QUICK[4:])
+    assert code == 2
+    assert errors.startswith(
+        "bestarm: sigma is given, but rewards is 'yes-no', whose range says how they scatter"
+    )
+
+
+def test_a_range_beside_sigma_stays_a_check(folder: Path, call: Call) -> None:
+    Path("both.toml").write_text(
+        "sigma = 0.3\nreward_range = [0, 1]\n" + LOWEST.replace('rewards = "yes-no"', "")
+    )
+    code, _, errors = call("simulate", "both.toml", "--sigma", "0.2", *QUICK[4:])
+    assert (code, errors) == (0, "")
+
+
+def test_a_method_that_needs_sigma_says_so(folder: Path, call: Call) -> None:
+    Path("bare.toml").write_text(LOWEST.replace('rewards = "yes-no"', ""))
+    code, _, errors = call("simulate", "bare.toml", "--method", "famabpe", *QUICK[4:])
+    assert code == 2
+    assert errors.startswith("bestarm: famabpe needs sigma, and problem 'bare' has none: give sigma = …")

@@ -15,8 +15,8 @@ from real_server import RealServer
 import bestarm
 from bestarm import Agent, Problem, Server, Trial, UserError, method
 from bestarm.client.journal import JournalError
+from bestarm.client.lab import connect
 from bestarm.client.patience import Patience
-from bestarm.client.remote import connect
 from bestarm.errors import Refused, ServiceError
 
 MEANS = {"A": 0.9, "B": 0.3, "C": 0.1}

@@ -13,7 +13,7 @@ from real_server import RealServer
 
 from bestarm import Lab, UserError
 from bestarm.client.journal import Said
-from bestarm.client.remote import connect
+from bestarm.client.lab import connect
 from bestarm.errors import Refused
 
 pytestmark = pytest.mark.parametrize("make", [FakeServer, RealServer])

@@ -18,7 +18,7 @@ from serving import Local
 from bestarm import Problem, Trial
 from bestarm.client.connection import Connection
 from bestarm.client.journal import VERSION, Journal, Said
-from bestarm.client.remote import Lab
+from bestarm.client.lab import Lab
 from bestarm.client.upgrade import FIRST, terms_of
 from bestarm.protocol.agent import State
 from bestarm.service.http.app import create_app

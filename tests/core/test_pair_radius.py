@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from bestarm.core.stopping.pairs import one_sided, pair_radius
+from bestarm.core.mixture import one_sided
+from bestarm.core.stopping.pairs import pair_radius
 
 
 def evidence(pulls: int, margin: float, rho: float) -> float:

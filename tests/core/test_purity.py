@@ -30,10 +30,11 @@ NUMPY = {"numpy", "numpy.typing"}
 # The protocol works with the core's values and the methods made of them; `problem` also reads files, but only
 # the class of a problem already read is taken from there.
 PROTOCOL_MAY_USE = {
+    "functools",
     "bestarm.core",
     "bestarm.protocol",
     "bestarm.methods.compose",
-    "bestarm.methods.method",
+    "bestarm.methods.composed",
     "bestarm.methods.recipe",
     "bestarm.errors",
     "bestarm.problem",

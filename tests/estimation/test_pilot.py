@@ -129,6 +129,25 @@ def test_a_guess_of_gap_over_noise_has_the_noise_for_its_unit() -> None:
     assert true.rows[0].lower_bound == pytest.approx(told.rows[0].lower_bound)  # the same in units of the noise
 
 
+@pytest.mark.parametrize("goal", ["highest", "lowest"])
+def test_without_sigma_a_pilot_the_noise_or_gaps_in_units_of_it_will_do(goal: str) -> None:
+    bare = bestarm.Problem(ARMS, goal=goal)
+    given: dict[str, Any] = {"agents": 2, "runs": 2, "engine": "rounds"}
+    rows = measured(5, {"x": 1.0, "y": 0.0}, 0.2)
+    pilot = Pilot.of(rows, ARMS, goal)
+    (first,) = bestarm.estimate(bare, pilot=rows, **given).rows
+    ranked = np.sort(pilot.means)
+    assert first.gap == pytest.approx(ranked[2] - ranked[1] if goal == "highest" else ranked[1] - ranked[0])
+    assert [row.gap for row in bestarm.estimate(bare, noise=0.2, gaps=[0.5], **given).rows] == [0.5]
+    guessed = bestarm.estimate(bare, gap_over_noise=2.0, **given)
+    assert [row.gap for row in guessed.rows] == [2.0]
+    assert "in units of the noise" in guessed.assumption
+    (rates,) = bestarm.estimate(bare, rewards="yes-no", gaps=[0.6], **given).rows
+    assert rates.samples_to_lower is None
+    with pytest.raises(bestarm.UserError, match="give noise, a pilot, or gap_over_noise"):
+        bestarm.estimate(bare, gaps=[0.5], **given)
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

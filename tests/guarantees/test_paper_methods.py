@@ -118,6 +118,7 @@ def test_errors_can_happen_where_arms_can_be_told_apart(name: str) -> None:
 
 
 def halved(problem: Problem) -> Problem:
+    assert problem.sigma is not None
     return Problem.from_dict(problem.to_dict() | {"sigma": problem.sigma / 2})
 
 

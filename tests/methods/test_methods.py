@@ -97,12 +97,17 @@ def read_by(values: Vector, alpha: Callable[[int, int], float]) -> Expected:
     return Expected(i, j, gaps[j], sure and sure_too)
 
 
+def sigma_of(p: Problem) -> float:
+    assert p.sigma is not None
+    return p.sigma
+
+
 def famabpe(pulls: list[int], sums: Vector, p: Problem, agents: int, gamma: float) -> Expected:
-    n = sum(pulls)
+    n, sigma = sum(pulls), sigma_of(p)
 
     def alpha(k: int) -> float:
         inside = (4 * len(pulls) / p.delta) * ((1 + gamma * agents) * n) ** 2
-        return p.sigma * math.sqrt((2 / pulls[k]) * math.log(inside))
+        return sigma * math.sqrt((2 / pulls[k]) * math.log(inside))
 
     means = [s / t for s, t in zip(sums, pulls, strict=True)]
     return read_by(means, lambda i, k: alpha(i) + alpha(k))
@@ -111,7 +116,7 @@ def famabpe(pulls: list[int], sums: Vector, p: Problem, agents: int, gamma: floa
 def ugapec(pulls: list[int], sums: Vector, p: Problem) -> Expected:
     arms, t = range(len(pulls)), sum(pulls)
     means = [s / n for s, n in zip(sums, pulls, strict=True)]
-    beta = [p.sigma * math.sqrt((2 / n) * math.log(4 * len(pulls) * t**3 / p.delta)) for n in pulls]
+    beta = [sigma_of(p) * math.sqrt((2 / n) * math.log(4 * len(pulls) * t**3 / p.delta)) for n in pulls]
     upper = [m + b for m, b in zip(means, beta, strict=True)]
     lower = [m - b for m, b in zip(means, beta, strict=True)]
     index = {k: max(upper[j] for j in arms if j != k) - lower[k] for k in arms}
@@ -133,14 +138,16 @@ def linear(features: list[Vector], pulls: list[int], sums: Vector, lam: float, s
 
 
 def falinpe_scale(n: int, d: int, p: Problem, agents: int, g1: float, g2: float, lam: float) -> float:
-    noise = p.sigma * math.sqrt(d * math.log((2 / p.delta) * (1 + (1 + g2 * agents) * n / (min(g1, 1) * lam))))
+    noise = sigma_of(p) * math.sqrt(
+        d * math.log((2 / p.delta) * (1 + (1 + g2 * agents) * n / (min(g1, 1) * lam)))
+    )
     return math.sqrt(lam) + (math.sqrt(2 * g1) * agents + math.sqrt(1 + g1 * agents)) * noise
 
 
 def lingape_scale(features: list[Vector], pulls: list[int], p: Problem, lam: float) -> float:
     k, d = len(features), len(features[0])
     root = math.sqrt(determinant(ridge_matrix(features, pulls, lam)))
-    return p.sigma * math.sqrt(2 * math.log(k**2 * root / (lam ** (d / 2) * p.delta))) + math.sqrt(lam)
+    return sigma_of(p) * math.sqrt(2 * math.log(k**2 * root / (lam ** (d / 2) * p.delta))) + math.sqrt(lam)
 
 
 def greedy_arm(features: list[Vector], pulls: list[int], lam: float, i: int, j: int) -> tuple[int, bool]:
@@ -312,7 +319,7 @@ def test_falinpes_defaults_are_the_theorems(
     problem = problem_of(len(pulls), numbers, features)
     g1, g2 = 1 / agents**2, 1 / (2 * agents * len(pulls))
     lam = (
-        problem.sigma**2
+        sigma_of(problem) ** 2
         * (math.sqrt(1 + g1 * agents) + math.sqrt(2 * g1) * agents) ** 2
         * math.log(2 / problem.delta)
     )
@@ -376,7 +383,7 @@ def evidence_of_span(features: list[Vector], pulls: list[int], sums: Vector, p: 
             y = minus(features[i], features[j])
             z = solve(a, y)
             q = dot(y, z) + dot(z, [dot(row, z) for row in l0])
-            ratios.append(max(dot(y, theta) + p.epsilon, 0) ** 2 / (2 * p.sigma**2 * q) / right)
+            ratios.append(max(dot(y, theta) + p.epsilon, 0) ** 2 / (2 * sigma_of(p) ** 2 * q) / right)
     return min(ratios)
 
 
@@ -405,7 +412,7 @@ def test_sharps_batch(
 ) -> None:
     """max(1, ⌈min(max(c·R, a·N), h·N, N + 100K)/M⌉) with R = N(1/e − 1)."""
     pulls, sums = tally
-    method = build("sharp", problem_of(len(pulls), numbers), agents=agents, thrift=thrift)
+    method = build("sharp", problem_of(len(pulls), numbers), agents=agents, thrift=thrift, stopping="pairs")
     evidence, samples = method.verdict(Tally.of(pulls, sums)).evidence, sum(pulls)
     missing = samples * (1 / evidence - 1) if evidence > 1e-9 else math.inf
     a, h, c = method.setting.growth, method.setting.reach, method.setting.aim
@@ -420,7 +427,8 @@ def test_sharps_arm(tally: tuple[list[int], Vector], sigma: float) -> None:
     """A batch of one pull: the floor, then the balance of an optimistic leader and its cheapest challenger."""
     pulls, sums = tally
     arms, n = range(len(pulls)), sum(pulls)
-    method = build("sharp", problem_of(len(pulls), (sigma, 0.05, 0.0)), trigger="every-pull")
+    problem = problem_of(len(pulls), (sigma, 0.05, 0.0))
+    method = build("sharp", problem, stopping="pairs", trigger="every-pull")
     (arm,) = method.plan(Tally.of(pulls, sums)).arms
     if min(pulls) < min(math.sqrt(5 * n / len(pulls)), n / (4 * len(pulls))):
         assert arm == pulls.index(min(pulls))
@@ -452,7 +460,7 @@ def test_ties_go_to_the_lowest_index(name: str) -> None:
     """Four arms that look the same in every way; then the last two lead, then they are the challengers."""
     linear_methods = ("falinpe", "lingape")
     problem = problem_of(4, (0.3, 0.05, 0.0), SQUARE if name in linear_methods else None)
-    method = build(name, problem, agents=2)
+    method = build(name, problem, agents=2, **({"stopping": "pairs"} if name == "sharp" else {}))
     for sums, leader, challenger in [
         ([5.0, 5.0, 5.0, 5.0], 0, 1),
         ([1.0, 1.0, 5.0, 5.0], 2, 3),
@@ -533,7 +541,11 @@ LINEAR = problem_of(3, (0.3, 0.05, 0.0), [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
         ("famabpe", {"gamma": 1e7}, "famabpe: gamma is 10000000.0; it must lie between 1e-12 and 1000."),
         ("famabpe", {"min_batch": 0}, "famabpe: min_batch is 0; it must be a whole number of at least 1."),
         ("famabpe", {"min_batch": 1.5}, "famabpe: min_batch is 1.5; it must be a whole number of at least 1."),
-        ("famabpe", {"stopping": "soon"}, "famabpe: stopping is 'soon'; it must be one of famabpe, ugapec, …."),
+        (
+            "famabpe",
+            {"stopping": "soon"},
+            "famabpe: stopping is 'soon'; it must be one of rule-out, two-by-two, ….",
+        ),
         ("famabpe", {"selection": 3}, "famabpe: selection is 3; it must be one of balance, ratio, …."),
         ("famabpe", {"trigger": ""}, "famabpe: trigger is ''; it must be one of count, determinant, …."),
         ("famabpe", {"stopping": "falinpe"}, "famabpe with stopping=falinpe, … works with features, and …."),
@@ -665,12 +677,25 @@ def test_features_of_length_one_up_to_rounding_are_fine() -> None:
         build("falinpe", problem_of(2, (0.3, 0.05, 0.0), [row, [0.0, 0.0, 1.0 + 1e-12]]), agents=2)
 
 
-def test_sharp_takes_the_pair_test_unless_the_features_say_more() -> None:
-    """K linearly independent features say nothing that K separate arms would not."""
-    independent = problem_of(3, (0.3, 0.05, 0.0), np.eye(3).tolist())
-    assert build("sharp", PLAIN).parameters["stopping"] == "pairs"
-    assert build("sharp", independent).parameters["stopping"] == "pairs"
-    assert build("sharp", LINEAR).parameters["stopping"] == "span"
+@pytest.mark.parametrize(
+    ("problem", "test"),
+    [
+        ({}, "rule-out"),
+        ({"sigma": 0.3}, "rule-out"),
+        ({"sigma": 0.3, "features": np.eye(3).tolist()}, "rule-out"),  # they say nothing that 3 arms would not
+        ({"rewards": "yes-no"}, "two-by-two"),
+        ({"reward_range": [0, 1]}, "two-by-two"),
+        ({"rewards": "yes-no", "epsilon": 0.01}, "rule-out"),
+        ({"sigma": 0.3, "sites": "alike"}, "pairs"),
+        ({"sigma": 0.3, "sites": "alike", "features": np.eye(3).tolist()}, "pairs"),
+        ({"sigma": 0.3, "sites": "alike", "features": [[1, 0], [0, 1], [1, 1]]}, "span"),
+        ({"features": [[1, 0], [0, 1], [1, 1]]}, "rule-out-span"),
+    ],
+)
+def test_sharp_takes_the_test_that_assumes_no_more_than_the_problem_says(
+    problem: dict[str, Any], test: str
+) -> None:
+    assert build("sharp", Problem(["A", "B", "C"], **problem)).parameters["stopping"] == test
 
 
 @pytest.mark.parametrize("name", ["sync-ugapec", "sync-lingape"])

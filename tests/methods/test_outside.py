@@ -69,7 +69,7 @@ def test_rules_find_their_own_parameters_and_a_word_is_its_place() -> None:
 
 
 def test_an_outside_rule_in_a_method_of_the_package() -> None:
-    result = simulated("sharp", selection="fewest", lead=2.0)
+    result = simulated("sharp", stopping="pairs", selection="fewest", lead=2.0)
     assert (result.wrong, result.parameters["selection"]) == (0, "fewest")
 
 

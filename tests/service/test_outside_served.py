@@ -45,6 +45,7 @@ def test_it_is_created_worked_on_shown_exported_and_verified(make_world: Any, tm
             for name in ("lab-a", "lab-b")
         ]
         assert PROBLEM.means is not None
+        assert PROBLEM.sigma is not None
         shown = []
         while not any(lab.finished for lab in labs):
             for lab in labs:

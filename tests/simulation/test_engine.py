@@ -19,7 +19,7 @@ from bestarm.core.batch import NOBODY
 from bestarm.core.breaking import Reading
 from bestarm.methods import Kind, Parameter
 from bestarm.methods import method as build
-from bestarm.methods.method import batch_of
+from bestarm.methods.composed import batch_of
 from bestarm.simulation.api import prepare, simulate
 from bestarm.simulation.compile import twin
 from bestarm.simulation.engine import loop_of

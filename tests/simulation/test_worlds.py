@@ -31,6 +31,9 @@ UNLIKELY = 1e-4
 PLAIN = Problem(["A", "B", "C"], means=[0.9, 0.6, 0.5], sigma=0.3, delta=0.1)
 UNIT = Problem(["A", "B", "C"], means=[0.5, 0.3, 0.2], reward_range=[0.0, 1.0], delta=0.1)
 TABLE = {"A": [0.9, 0.2, 0.4], "B": [0.5, 0.1], "C": [0.0]}
+RATES = Problem(["A", "B", "C"], means=[0.5, 0.3, 0.2], rewards="yes-no")
+ONES = {"A": [1.0, 1.0, 0.0], "B": [0.0, 1.0], "C": [0.0]}
+NARROW = Problem(["A", "B", "C"], means=[0.5, 0.3, 0.2], reward_range=[0.1, 0.7])
 
 
 def batch_of(world: Environment, site: int, known: int, pulls: int = 5, seed: int = 0) -> Batch:
@@ -221,10 +224,14 @@ def test_worlds_that_differ_are_told_apart() -> None:
         assert stats.ks_2samp(samples(1, one), samples(2, other)).pvalue < UNLIKELY
 
 
-@pytest.mark.parametrize("name", ["famabpe", "sharp", "ugapec", "sync-ugapec"])
-def test_without_noise_both_engines_make_the_same_run(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("famabpe", {}), ("sharp", {"stopping": "pairs"}), ("ugapec", {}), ("sync-ugapec", {"period": 7})],
+    ids=["famabpe", "pairs", "ugapec", "sync-ugapec"],
+)
+def test_without_noise_both_engines_make_the_same_run(name: str, given: dict[str, Any]) -> None:
     """One agent and no noise: nothing is left to chance but when it works, and drift has one definition."""
-    method = build(name, PLAIN, agents=1, **({"period": 7} if name == "sync-ugapec" else {}))
+    method = build(name, PLAIN, agents=1, **given)
     world = World(noise=0.0, offsets=[0.4], drift=0.1, interactions=[[0.0, 0.1, 0.2]])
     (plain, rows), (outcome, traced) = (
         prepare(method, 1, engine, world, max_samples=2_000).trace(0) for engine in ("rounds", "events")
@@ -304,6 +311,8 @@ def test_a_plate_of_one_changes_nothing() -> None:
             {"noise": 0.45},
             "noise is 0.45; rewards between 0 and 1 with the mean 0.2 of arm 'C' scatter by",
         ),
+        (RATES, {"table": ONES, "drift": 0.1}, "the rewards of problem 'problem' are 0 or 1: a table of them"),
+        (NARROW, {"rewards": "yes-no"}, "rewards=yes-no are 0 or 1, and the reward_range is from 0.1 to 0.7."),
         (PLAIN, {"offsets": 0.1}, "offsets is 0.1; it must be a list of numbers."),
         (PLAIN, {"offsets": [0.1, None]}, "offsets[1] is None; it must be a finite number."),
         (PLAIN, {"drift": float("nan")}, "drift is nan; it must be a finite number."),

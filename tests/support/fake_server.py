@@ -12,8 +12,8 @@ import httpx
 from bestarm import Problem, ProtocolError, Server, Upload, method
 from bestarm.client.connection import Connection
 from bestarm.client.journal import Journal
+from bestarm.client.lab import Lab
 from bestarm.client.patience import Patience
-from bestarm.client.remote import Lab
 from bestarm.protocol.entries import Join
 from bestarm.protocol.messages import Conflict, Gap
 from bestarm.protocol.version import HEADER, VERSION

@@ -9,7 +9,7 @@ from typing import Any, Self
 from serving import Process
 
 import bestarm
-from bestarm.client.remote import Lab
+from bestarm.client.lab import Lab
 
 
 class Federation:
@@ -40,6 +40,7 @@ class Federation:
     def step(self, times: int = 1) -> None:
         """The sites in turn do all trials of their plan, which ends in an upload."""
         assert self.problem.means is not None
+        assert self.problem.sigma is not None
         for _ in range(times):
             lab = self.labs[self.turns % len(self.labs)]
             self.turns += 1

@@ -46,7 +46,7 @@ class Seen(NamedTuple):
 def begin(setting: Setting) -> Seen:
     """Nothing."""
     arms = setting.arms
-    view = View(0, np.full(arms, -np.inf), np.full(arms, np.inf), setting.features[:0], 0.0)
+    view = View(0, np.full(arms, -np.inf), np.full(arms, np.inf), setting.features[:0], 0.0, setting.sigma, 1.0)
     return Seen(np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms), np.zeros(arms), 0, view)
 
 
@@ -79,7 +79,7 @@ def add(state: Seen, arm: int, count: int, total: float, square: float) -> None:
 def renewed(state: Seen, batches: int) -> Seen:
     """With a view that knows how many samples there are."""
     old = state.estimate
-    view = View(state.pulls.sum(), old.values, old.widths, old.inverse, old.log_det)
+    view = View(state.pulls.sum(), old.values, old.widths, old.inverse, old.log_det, old.noise, old.grain)
     return Seen(state.pulls, state.first, state.again, state.squares, batches, view)
 
 
@@ -136,7 +136,7 @@ register(
         Model(begin, fold, foresee_nothing, absorb, none_at_all, linear=False),
         measured,
         parameters=(Parameter("slack", "how much wider than it must be", default=1.0),),
-        needs_sigma=False,
+        noise="none",
         squares=True,
         arms_may_come=True,
         shows_index=False,

@@ -110,8 +110,8 @@ def site(url: str, tokens: dict[str, str], folder: str, name: str, seed: int, do
     """Work through studies, one after the other, until the file `done` is there; the last one never ends."""
     from bestarm.client.connection import Connection
     from bestarm.client.journal import Journal
+    from bestarm.client.lab import Lab
     from bestarm.client.patience import Patience
-    from bestarm.client.remote import Lab
 
     patience = Patience(sleep=lambda seconds: time.sleep(seconds / 8))
     random = Random(seed)

@@ -62,7 +62,7 @@ def fold_scattered(state: Scattered, batch: Batch, setting: Setting) -> Scattere
         state.squares[arm] += batch.squares[place]
         view.values[arm] = state.sums[arm] / state.pulls[arm]
         view.widths[arm] = 1.0 / np.sqrt(state.pulls[arm])
-    estimate = View(samples, view.values, view.widths, view.inverse, view.log_det)
+    estimate = View(samples, view.values, view.widths, view.inverse, view.log_det, view.noise, view.grain)
     return Scattered(state.pulls, state.sums, state.squares, estimate)
 
 

@@ -20,5 +20,6 @@ def batch(problem: Problem, agent: str, sequence: int, size: int = 4, seed: int 
     """An agent's upload, the same for the same arguments: `size` pulls of each arm."""
     chance = random.Random(f"{agent} {sequence} {seed}")
     assert problem.means is not None
+    assert problem.sigma is not None
     sums = [sum(chance.gauss(mean, problem.sigma) for _ in range(size)) for mean in problem.means]
     return Upload(problem.fingerprint, agent, sequence, Tally.of([size] * problem.K, sums))

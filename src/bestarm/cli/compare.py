@@ -18,6 +18,7 @@ from bestarm.cli.output import (
     print_json,
     print_table,
     settings,
+    sigma_word,
     undecided_sentence,
 )
 from bestarm.cli.run import run
@@ -86,7 +87,7 @@ def describe(results: list[Result], labels: list[str]) -> list[Table | str]:
     problem, bounds = first.problem, first.bounds
     title = (
         f"{problem.name}: {problem.K} arms, {count(first.agents, 'agent')}, {count(first.runs, 'run')}, "
-        f"seed {first.seed}, sigma {problem.sigma:g}, delta {problem.delta:g}, epsilon {problem.epsilon:g}"
+        f"seed {first.seed}, sigma {sigma_word(problem)}, delta {problem.delta:g}, epsilon {problem.epsilon:g}"
         + (f"; {settings(first.world.words)}" if first.world.words else "")
     )
     table = make_table("method", "samples", "5–95 %", "× lower", "communications", "wrong")

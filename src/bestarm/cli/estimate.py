@@ -19,7 +19,16 @@ from bestarm.cli.options import (
     numbers,
     read_world,
 )
-from bestarm.cli.output import Format, count, make_table, number, print_json, print_table, settings
+from bestarm.cli.output import (
+    Format,
+    count,
+    make_table,
+    number,
+    print_json,
+    print_table,
+    settings,
+    sigma_word,
+)
 from bestarm.cli.progress import Progress, saying_when_compiling
 from bestarm.errors import UserError, either
 from bestarm.estimation import GAPS, Estimate, Expectation
@@ -127,8 +136,9 @@ def describe(found: Estimate) -> list[Table | str]:
     problem = found.problem
     title = (
         f"{found.method} on {problem.name}: {problem.K} arms, {count(found.agents, 'agent')}, sigma "
-        f"{problem.sigma:g}, delta {problem.delta:g}, epsilon {problem.epsilon:g}; {count(found.runs, 'run')} "
-        f"for each gap, seed {found.seed}" + (f"; {settings(found.world.words)}" if found.world.words else "")
+        f"{sigma_word(problem)}, delta {problem.delta:g}, epsilon {problem.epsilon:g}; "
+        f"{count(found.runs, 'run')} for each gap, seed {found.seed}"
+        + (f"; {settings(found.world.words)}" if found.world.words else "")
     )
     table = make_table("gap", "samples", "95 %", "5–95 % of runs", "a site", "communications", "× lower")
     for row in found.rows:

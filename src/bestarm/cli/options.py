@@ -19,6 +19,7 @@ from bestarm.methods import Method, Parameter, check_agents
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, read_text
+from bestarm.reward import BOUNDED
 from bestarm.simulation.schedule import Offline, Schedule
 from bestarm.simulation.world import World
 
@@ -31,7 +32,7 @@ Rewards = Annotated[
     typer.Option(
         metavar="gaussian|yes-no|bounded|heavy|table",
         help="Where rewards come from: heavy has heavy tails (Student's t). By default the table if there is "
-        "one, bounded if the problem has a reward_range, else gaussian.",
+        "one, else what the problem says of its rewards.",
     ),
 ]
 Noise = Annotated[
@@ -74,7 +75,10 @@ class Options:
         typer.Option(metavar="0.9,0.8,…", help="The true means of the arms, instead of a problem file."),
     ] = None
     sigma: Annotated[
-        float | None, typer.Option(help="How noisy a reward is; overrides the file's sigma or reward_range.")
+        float | None,
+        typer.Option(
+            help="How noisy a reward is, as the method is told; overrides the file's sigma or reward_range."
+        ),
     ] = None
     delta: Annotated[
         float | None,
@@ -186,8 +190,6 @@ class Options:
             raise UserError(
                 "there is no problem: give a problem.toml, or for instance --means 0.9,0.8,0.7 --sigma 0.3."
             )
-        if self.sigma is None:
-            raise UserError("sigma is missing; say how noisy a reward is, for instance --sigma 0.3.")
         if self.means is not None:
             return Problem.quick(numbers("--means", self.means), **given)
         assert table is not None
@@ -265,11 +267,12 @@ def read_world(
 
 
 def override(problem: Problem, given: dict[str, Any]) -> Problem:
-    """The problem with some of its numbers replaced; a sigma takes the place of a reward range."""
+    """The problem with some of its numbers replaced; a sigma takes the place of bounded rewards' range."""
     if not given:
         return problem
     table = problem.to_dict()
-    if "sigma" in given and table.pop("reward_range", None) is not None:
+    if "sigma" in given and problem.rewards == BOUNDED:
+        del table["reward_range"]
         say("--sigma replaces the file's reward_range, so rewards are not limited to it.")
     return Problem.from_dict(table | given)
 

@@ -17,6 +17,7 @@ from rich.table import Table
 from bestarm.errors import ProblemWarning
 
 if TYPE_CHECKING:
+    from bestarm.problem import Problem
     from bestarm.simulation.result import Result
 
 
@@ -127,6 +128,11 @@ def settings(values: Mapping[str, Any]) -> str:
     """
     shown = ((key, f"{value:.4g}" if isinstance(value, float) else value) for key, value in values.items())
     return ", ".join(f"{key}={value}" for key, value in shown)
+
+
+def sigma_word(problem: Problem) -> str:
+    """How much rewards scatter, as far as it is known."""
+    return "measured" if problem.sigma is None else f"{problem.sigma:g}"
 
 
 def count(number: int, thing: str) -> str:

@@ -58,7 +58,8 @@ def run_one(simulation: Simulation, method: Method, comparing: bool, progress: P
 def warn_of_ties(problem: Problem) -> None:
     """With two best arms and no tolerance nothing ends a run but its limit."""
     if problem.means is not None and problem.epsilon == 0:
-        best = np.flatnonzero(problem.means == problem.means.max())
+        merits = problem.merits(problem.means)
+        best = np.flatnonzero(merits == merits.max())
         if best.size > 1:
             names = " and ".join(problem.arms[k] for k in best[:2])
             say(f"warning: {names} are equally good and epsilon is 0, so no number of samples can decide.")

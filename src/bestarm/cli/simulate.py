@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.table import Table
 
@@ -18,6 +19,7 @@ from bestarm.cli.output import (
     print_json,
     print_table,
     settings,
+    sigma_word,
     undecided_sentence,
 )
 from bestarm.cli.run import run
@@ -69,7 +71,7 @@ def describe(result: Result) -> list[Table | str]:
         f"{result.method} on {problem.name}: {problem.K} arms, {count(result.agents, 'agent')}, "
         f"{count(result.runs, 'run')}, seed {result.seed}, {result.engine} engine, {result.seconds:.1f} s"
     )
-    given = {"sigma": problem.sigma, "delta": problem.delta, "epsilon": problem.epsilon}
+    given = {"sigma": sigma_word(problem), "delta": problem.delta, "epsilon": problem.epsilon}
     wrong = (
         f"Wrong answers: {result.wrong:,} of {result.runs:,} ({percent(result.wrong / result.runs)}); "
         f"promised: at most {percent(problem.delta)}."
@@ -118,7 +120,7 @@ def answers(result: Result) -> Table:
     """How often each arm was returned."""
     table = make_table("arm", "true mean", "returned")
     rows = list(zip(result.arms.items(), result.means.tolist(), strict=True))
-    best = result.means.max()
+    best = result.means[np.argmax(result.problem.merits(result.means))]
     shown = [row for row in rows if len(rows) <= MANY or row[0][1] or row[1] == best]
     for (arm, returned), mean in shown:
         table.add_row(arm, f"{mean:.4g}", f"{returned:,}")

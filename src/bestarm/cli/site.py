@@ -15,7 +15,7 @@ from bestarm.cli.output import Format, count, make_table, print_json, print_tabl
 from bestarm.client import worksheet
 from bestarm.client.connection import resolve
 from bestarm.client.journal import JournalError
-from bestarm.client.remote import JOURNAL, Lab, connect
+from bestarm.client.lab import JOURNAL, Lab, connect
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.protocol.messages import Trial, verdict_from_json
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from bestarm.fingerprint import fingerprint_of
 from bestarm.protocol.terms import Terms
-from bestarm.reward import middle_of
+from bestarm.reward import implied_rewards, middle_of
 
 FIRST = 2  # the version that the first release wrote
 
@@ -52,4 +52,5 @@ def terms_of(problem: Mapping[str, Any]) -> Terms:
     sigma = problem["sigma"] if limits is None else limits[1] / 2 - limits[0] / 2
     centre = middle_of(limits)
     letters = fingerprint_of(arms, features, sigma, problem["delta"], problem["epsilon"], limits, centre)
-    return Terms(problem["name"], arms, letters, sigma, limits, centre, features=features)
+    kind = implied_rewards(limits)
+    return Terms(problem["name"], arms, letters, sigma, limits, centre, features=features, rewards=kind)

@@ -9,3 +9,4 @@ from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
+Flags = NDArray[np.bool_]

@@ -39,9 +39,10 @@ def read(values: Floats, leader: int, widths: Floats, own: float, scale: float, 
     and index are rounded apart; where they disagree about the stop, the index decides.
     """
     challenger, breaking_index, evidence = -1, -np.inf, np.inf
+    best = float(values[leader])  # Python computes much faster with its own numbers than with numpy's
     for k in range(values.shape[0]):
         if k != leader:
-            margin, radius = values[leader] - values[k], scale * (own + widths[k])
+            margin, radius = best - float(values[k]), scale * (own + float(widths[k]))
             if radius - margin > breaking_index:
                 challenger, breaking_index = k, radius - margin
             # Two arms with the same features have margin and radius 0, and need no more evidence.

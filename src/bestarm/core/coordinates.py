@@ -36,6 +36,18 @@ def span_coordinates(features: Floats) -> Floats:
     return _decomposed(features)[0]
 
 
+def difference_coordinates(features: Floats) -> Floats:
+    """Orthonormal coordinates of the span of the features' differences; at least one column, if need be of 0.
+
+    What all arms have in common cancels where arms are compared inside batches, so it gets no coordinate.
+
+    >>> difference_coordinates(np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 4.0]])).round(3).tolist()
+    [[-0.707], [0.0], [0.707]]
+    """
+    coordinates = _decomposed(features - features.mean(axis=0))[0]
+    return coordinates if coordinates.shape[1] else np.zeros((features.shape[0], 1))
+
+
 def _decomposed(features: Floats) -> tuple[Floats, Floats]:
     """The orthonormal coordinates, and the singular values that belong to their columns."""
     left, singular, _ = np.linalg.svd(features, full_matrices=False)

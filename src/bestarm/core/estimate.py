@@ -5,6 +5,8 @@ A model begins with nothing, folds one batch after the other into the total, and
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
@@ -31,7 +33,7 @@ def add(state: Totals, batch: Batch) -> int:
 def begin_separate(setting: Setting) -> Totals:
     """No pulls: no arm has a value yet."""
     arms = setting.arms
-    view = View(0, np.full(arms, -np.inf), np.full(arms, np.inf), setting.features[:0], 0.0)
+    view = View(0, np.full(arms, -np.inf), np.full(arms, np.inf), setting.features[:0], 0.0, setting.sigma, 1.0)
     return Totals(np.zeros(arms, np.int64), np.zeros(arms), view)
 
 
@@ -41,8 +43,10 @@ def fold_separate(state: Totals, batch: Batch, setting: Setting) -> Totals:
     samples = view.samples + add(state, batch)
     for arm in batch.arms:
         view.values[arm] = sums[arm] / pulls[arm]
-        view.widths[arm] = 1.0 / np.sqrt(pulls[arm])
-    return Totals(pulls, sums, View(samples, view.values, view.widths, view.inverse, view.log_det))
+        view.widths[arm] = 1.0 / math.sqrt(pulls[arm])
+    return Totals(
+        pulls, sums, View(samples, view.values, view.widths, view.inverse, view.log_det, view.noise, view.grain)
+    )
 
 
 def begin_linear(setting: Setting) -> Totals:
@@ -75,7 +79,7 @@ def plain(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
         if pulls[arm] > 0:
             values[arm] = reward_sums[arm] / pulls[arm]
     dimension = setting.features.shape[1]
-    return View(pulls.sum(), values, np.empty(0), np.zeros((dimension, dimension)), 0.0)
+    return View(pulls.sum(), values, np.empty(0), np.zeros((dimension, dimension)), 0.0, setting.sigma, 1.0)
 
 
 def ridge(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
@@ -84,7 +88,9 @@ def ridge(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
     matrix = weighted_gram(features, pulls) + setting.regulariser * np.eye(features.shape[1])
     inverse = np.ascontiguousarray(np.linalg.inv(matrix))
     log_det = np.linalg.slogdet(matrix)[1] - features.shape[1] * np.log(setting.regulariser)
-    return View(pulls.sum(), fitted(features, inverse, reward_sums), np.empty(0), inverse, log_det)
+    return View(
+        pulls.sum(), fitted(features, inverse, reward_sums), np.empty(0), inverse, log_det, setting.sigma, 1.0
+    )
 
 
 def span(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
@@ -97,7 +103,9 @@ def span(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
     inverse = np.ascontiguousarray(np.linalg.inv(matrix))
     identity = np.eye(features.shape[1])
     log_det = np.linalg.slogdet(identity + matrix / setting.pseudo_count)[1]
-    return View(pulls.sum(), fitted(features, inverse, reward_sums), np.empty(0), inverse, log_det)
+    return View(
+        pulls.sum(), fitted(features, inverse, reward_sums), np.empty(0), inverse, log_det, setting.sigma, 1.0
+    )
 
 
 def weighted_gram(features: Floats, weights: Counts) -> Floats:
@@ -121,7 +129,7 @@ def foresee(view: View, arm: int, weight: float, setting: Setting) -> View:
     row = setting.features[arm]
     toward = view.inverse @ row
     shrunk = view.inverse - np.outer(toward, toward) * (weight / (1.0 + weight * np.dot(row, toward)))
-    return View(view.samples, view.values, view.widths, shrunk, view.log_det)
+    return View(view.samples, view.values, view.widths, shrunk, view.log_det, view.noise, view.grain)
 
 
 def absorb_mean(state: Totals, arm: int, reward: float, setting: Setting) -> Totals:
@@ -131,7 +139,11 @@ def absorb_mean(state: Totals, arm: int, reward: float, setting: Setting) -> Tot
     sums[arm] += reward
     view.values[arm] = sums[arm] / pulls[arm]
     view.widths[arm] = 1.0 / np.sqrt(pulls[arm])
-    return Totals(pulls, sums, View(view.samples + 1, view.values, view.widths, view.inverse, view.log_det))
+    return Totals(
+        pulls,
+        sums,
+        View(view.samples + 1, view.values, view.widths, view.inverse, view.log_det, view.noise, view.grain),
+    )
 
 
 def absorb_row(state: Totals, arm: int, reward: float, setting: Setting) -> Totals:
@@ -149,7 +161,11 @@ def absorb_row(state: Totals, arm: int, reward: float, setting: Setting) -> Tota
     inverse = view.inverse - np.outer(toward, toward) / gain
     values = fitted(setting.features, inverse, sums)
     return Totals(
-        pulls, sums, View(view.samples + 1, values, view.widths, inverse, view.log_det + np.log(gain))
+        pulls,
+        sums,
+        View(
+            view.samples + 1, values, view.widths, inverse, view.log_det + np.log(gain), view.noise, view.grain
+        ),
     )
 
 

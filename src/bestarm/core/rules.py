@@ -118,12 +118,17 @@ class Test:
     read: Read
     radii: Radii | None = None
     parameters: tuple[Parameter, ...] = ()
-    needs_sigma: bool = True
+    noise: str = (
+        "known"  # it needs sigma; "either": it measures it where it is not given; "none": no use for it
+    )
     sites_alike: bool = True  # an arm's mean must be the same at every site and all the time
     counts_agents: bool = False  # the number of agents is a part of its promise
     short_features: bool = False  # its proof needs features and weights of length at most 1
     every_arm: bool = True  # it says nothing before every arm was pulled
-    squares: bool = False  # it asks for sums of squares
+    squares: bool = False  # it asks for sums of squares, whether sigma is known or not
+    odds: Radii | None = None  # the logarithm of what speaks against each arm, where it tests each by itself
+    goes_with: tuple[str, str] = ("lookahead", "aim")  # the selection and the trigger that suit it best
+    inside_batches: bool = False  # it compares arms inside batches: one with a single arm tells it nothing
     arms_may_come: bool = False  # it pays for arms that join later
     shows_index: bool = True  # its breaking index tells a person more than its evidence
     growth: tuple[float, float] | None = (0.6, 1.6)  # evidence e of N samples: the end is near N e⁻ᵃ to N e⁻ᵇ
@@ -144,6 +149,7 @@ class Selection:
     choose_linear: Choose | None = None
     needs_features: bool = False
     needs_linear: bool = False  # a test whose model is linear
+    needs_race: bool = False  # a test that compares inside batches
     needs_designs: bool = False  # the linear programme of every pair of leader and challenger
     parameters: tuple[Parameter, ...] = ()
 

@@ -21,7 +21,7 @@ class Setting(NamedTuple):
     arms: int
     counted: int  # the arms that a union over arms pays for: those withdrawn since the beginning included
     agents: int
-    sigma: float
+    sigma: float  # 0 where it is not known
     delta: float
     epsilon: float
     features: Floats
@@ -37,6 +37,8 @@ class Setting(NamedTuple):
     min_batch: int
     design_arms: Counts
     design_weights: Floats
+    low: float  # the range of the rewards, where there is one; else 0 and 1
+    high: float
     centre: float  # squares of rewards are taken around it
     own: Floats
     own_selection: Floats

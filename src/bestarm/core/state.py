@@ -12,7 +12,8 @@ class View(NamedTuple):
 
     `widths` is 1/√T_k for separate arms, and empty for a linear model. `log_det` is what the confidence rule of
     the estimate needs of the determinant: log det(V)/det(λI) for ridge, log det(A + ρI)/det(ρI) for span, 0 for
-    separate arms.
+    separate arms. Plans are steered by `noise`, sigma or what is known of it, and by `grain`, the number
+    of pulls that tell something: 1, and more where nearly all outcomes are equal. Nothing is decided by them.
     """
 
     samples: int
@@ -20,6 +21,8 @@ class View(NamedTuple):
     widths: Floats
     inverse: Floats
     log_det: float
+    noise: float
+    grain: float
 
 
 class Totals(NamedTuple):

@@ -60,7 +60,7 @@ class Tally:
     def from_rows(cls, rows: Mapping[int, Sequence[float]], arms: int) -> Tally:
         """A tally from `arm: (pulls, sum)` or `arm: (pulls, sum, squares)`, all of the same kind."""
         arms_pulled = sorted(rows)
-        counts, sums, *squares = zip(*(rows[arm] for arm in arms_pulled), strict=True) if rows else ((), ())
+        counts, sums, *squares = zip(*map(rows.__getitem__, arms_pulled), strict=True) if rows else ((), ())
         return cls(
             arms,
             array("q", arms_pulled),
@@ -77,7 +77,7 @@ class Tally:
     def rows(self) -> dict[int, list[float]]:
         """`arm: [pulls, sum]`, or with squares `arm: [pulls, sum, squares]`."""
         columns = (self.counts, self.sums, self.squares) if self.squares else (self.counts, self.sums)
-        return {arm: list(row) for arm, *row in zip(self.arms, *columns, strict=True)}
+        return dict(zip(self.arms, map(list, zip(*columns, strict=True)), strict=True))
 
     @property
     def samples(self) -> int:

@@ -143,7 +143,7 @@ def estimate(
         pilot: a CSV file with the columns arm, reward and perhaps site, one row a measurement, or such rows.
         runs: for each gap, at least 2.
         rewards, noise, offsets, drift, interactions, engine, seed, parameters: as in `simulate`. Without noise
-            it is the pilot's, or the problem's sigma.
+            it is the pilot's, or the problem's sigma; one of these must be known, or gap_over_noise.
         progress: is told how many runs have finished, as they finish.
 
     >>> problem = Problem(["A", "B", "C"], sigma=0.3)
@@ -160,7 +160,7 @@ def estimate(
         warnings.simplefilter("ignore", ProblemWarning)  # it comes with the first run
         short = method if build_method(method, problem, agents, **parameters).test.short_features else ""
     world = World(rewards, None, noise, offsets, drift, interactions)
-    measured = None if pilot is None else as_pilot(pilot, problem.arms)
+    measured = None if pilot is None else as_pilot(pilot, problem)
     world, assumed, sentence = assume(problem, world, measured, gaps, gap_over_noise, runs, seed, short)
     rows = []
     for gap, truths in assumed:
@@ -189,10 +189,15 @@ def _row(gap: float, results: list[Result]) -> Expectation:
         samples=summary,
         communications=Summary.of(np.concatenate([result.communications for result in results])),
         samples_per_agent=summary.mean / results[0].agents,
-        lower_bound=float(np.mean([lower_bound(one.problem, one.world.least_noise) for one in results])),
+        lower_bound=float(np.mean([_lower(result) for result in results])),
         wrong=sum(result.wrong for result in results),
         unfinished=sum(result.unfinished for result in results),
     )
+
+
+def _lower(result: Result) -> float:
+    problem, noise = result.problem, result.world.least_noise
+    return 0.0 if problem.sigma is None and noise is None else lower_bound(problem, noise)
 
 
 def _draw(found: Estimate) -> Any:

@@ -15,8 +15,8 @@ from bestarm.errors import ProblemWarning, UserError
 from bestarm.estimation.pilot import Pilot
 from bestarm.problem import Problem
 from bestarm.problem.checks import check_vector
-from bestarm.reward import check_number
-from bestarm.simulation.truth import kind_of, scale_of
+from bestarm.reward import HIGHEST, check_number
+from bestarm.simulation.truth import kind_of
 from bestarm.simulation.world import World
 
 GAPS = (0.25, 0.5, 1.0, 2.0)  # in units of the noise
@@ -47,9 +47,8 @@ def assume(
 
     `short` names a method that promises something for theta of length at most 1 only; else it is empty.
     """
-    world, unknown = with_noise(problem, world, pilot)
-    scale = scale_of(problem, world)
-    unit = 0.5 if scale is None else scale  # the noise of a rate near ½
+    world, unknown = with_noise(problem, world, pilot, gap_over_noise is not None)
+    unit = unit_of(problem, world)
     if gap_over_noise is not None:
         if gaps is not None:
             raise UserError("gaps and gap_over_noise are both given; leave one of them out.")
@@ -74,14 +73,31 @@ def assume(
     return Assumption(world, truths, sentence)
 
 
-def with_noise(problem: Problem, world: World, pilot: Pilot | None) -> tuple[World, bool]:
-    """The world with the pilot's noise; or with 1 (and True) where rewards need one and nobody says it."""
-    if world.noise is not None or kind_of(problem, world) == "yes-no":
+def with_noise(problem: Problem, world: World, pilot: Pilot | None, in_units: bool) -> tuple[World, bool]:
+    """The world with the pilot's noise; or with 1 (and True) where only gaps in units of it are known."""
+    kind = kind_of(problem, world)
+    if world.noise is not None or kind == "yes-no":
         return world, False
     if pilot is not None:
         return replace(world, noise=pilot.noise), False
-    unknown = scale_of(problem, world) is None
-    return (replace(world, noise=1.0) if unknown else world), unknown
+    if problem.sigma is not None or kind == "bounded":
+        return world, False
+    if not in_units:
+        raise UserError(
+            f"problem {problem.name!r} has no sigma, and an estimate needs to know how much rewards scatter: "
+            "give noise, a pilot, or gap_over_noise."
+        )
+    return replace(world, noise=1.0), True
+
+
+def unit_of(problem: Problem, world: World) -> float:
+    """About how much a reward scatters, for gaps: the noise, else sigma, else half of where rewards lie."""
+    if world.noise is not None:
+        return math.sqrt(np.mean(np.square(world.noise)))
+    if problem.sigma is not None:
+        return problem.sigma
+    low, high = problem.reward_range or (0.0, 1.0)
+    return high / 2 - low / 2
 
 
 def factors_of(given: float | Sequence[float]) -> list[float]:
@@ -101,7 +117,7 @@ def possible(problem: Problem, world: World, means: Floats) -> list[float]:
 def as_it_is(problem: Problem) -> tuple[Truths, str]:
     """The means that the problem has."""
     assert problem.means is not None
-    second, best = np.sort(problem.means)[-2:].tolist()
+    second, best = np.sort(problem.merits(problem.means))[-2:].tolist()
     if best == second and problem.epsilon == 0:
         raise UserError("the two best arms are equally good and epsilon is 0: no number of samples decides.")
     return [(best - second, [problem])], "The means are the problem's own; the gap is best to second best."
@@ -123,7 +139,8 @@ def apart(
     elif max(wanted) > high - low:
         raise UserError(f"a gap is {max(wanted):g}; the reward_range from {low:g} to {high:g} is smaller.")
     middle = 0.5 * low + 0.5 * high if problem.reward_range else 0.5
-    means = [[middle + gap / 2] + [middle - gap / 2] * (problem.K - 1) for gap in wanted]
+    ahead = 1.0 if problem.goal == HIGHEST else -1.0
+    means = [[middle + ahead * gap / 2] + [middle - ahead * gap / 2] * (problem.K - 1) for gap in wanted]
     truths = [[with_truth(problem, means=one)] for one in means]
     sentence = "Assumed: one arm is best, and all others are worse by the gap."
     return list(zip(wanted, truths, strict=True)), sentence
@@ -132,7 +149,8 @@ def apart(
 def linear(problem: Problem, gaps: list[float], runs: int, seed: int, short: str) -> tuple[Truths, str]:
     """Random directions of theta, each as long as a gap asks for."""
     assert problem.features is not None
-    thetas = random_thetas(problem.features, min(THETAS, runs), seed)
+    # −θ is the direction in which the arm that is best for θ is the lowest.
+    thetas = [problem.merits(theta) for theta in random_thetas(problem.features, min(THETAS, runs), seed)]
     sentence = (
         f"Assumed: means are features · theta, for {len(thetas)} random directions of theta (seed {seed}) that "
         "share the runs; theta is as long as the gap between best and second best asks for. The intervals are "
@@ -164,17 +182,13 @@ def random_thetas(features: Floats, count: int, seed: int) -> list[Floats]:
 
 def with_truth(problem: Problem, *, means: list[float] | None = None, theta: Floats | None = None) -> Problem:
     """The problem with an assumed truth. A theta may leave the reward range, so sigma stands for it."""
-    ranged = problem.reward_range is not None and theta is None
+    table = problem.to_dict()
+    if means is not None:
+        table["arm"] = [arm | {"mean": mean} for arm, mean in zip(table["arm"], means, strict=True)]
+    if theta is not None:
+        table["arm"] = [{key: arm[key] for key in arm if key != "mean"} for arm in table["arm"]]
+        table = {key: table[key] for key in table if key not in ("rewards", "reward_range", "centre")}
+        table |= {"theta": theta.tolist()} | ({} if problem.sigma is None else {"sigma": problem.sigma})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProblemWarning)  # said when the problem was made
-        return Problem(
-            problem.arms,
-            name=problem.name,
-            sigma=None if ranged else problem.sigma,
-            reward_range=problem.reward_range if ranged else None,
-            delta=problem.delta,
-            epsilon=problem.epsilon,
-            features=problem.features,
-            means=means,
-            theta=theta,
-        )
+        return Problem.from_dict(table)

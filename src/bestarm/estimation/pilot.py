@@ -14,7 +14,9 @@ import numpy as np
 
 from bestarm.core.arrays import Floats
 from bestarm.errors import UserError
+from bestarm.problem import Problem
 from bestarm.problem.file import naming, read_text
+from bestarm.reward import HIGHEST, reflected
 
 Row = tuple[str, float, str]  # an arm, its reward, and the site where it was measured
 
@@ -41,14 +43,14 @@ class Pilot:
     sites: int
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], arms: Sequence[str]) -> Pilot:
+    def read(cls, path: str | os.PathLike[str], arms: Sequence[str], goal: str = HIGHEST) -> Pilot:
         """The pilot in a CSV file with the columns arm, reward and, if there are several, site."""
         with naming(os.fspath(path)):
-            return cls.of(read_rows(read_text(Path(path))), arms)
+            return cls.of(read_rows(read_text(Path(path))), arms, goal)
 
     @classmethod
-    def of(cls, rows: Iterable[Row], arms: Sequence[str]) -> Pilot:
-        """The pilot of some measurements; every arm must be among them."""
+    def of(cls, rows: Iterable[Row], arms: Sequence[str], goal: str = HIGHEST) -> Pilot:
+        """The pilot of some measurements; every arm must be among them. The two best are those of the goal."""
         rows = list(rows)
         unknown = {arm for arm, _, _ in rows} - set(arms)
         missing = [arm for arm in arms if arm not in {arm for arm, _, _ in rows}]
@@ -69,7 +71,7 @@ class Pilot:
             )
         means: Floats = fitted[: len(arms)] + fitted[len(arms) :].mean()
         noise = noise_inside(rows)
-        second, best = np.argsort(means)[-2:]
+        second, best = np.argsort(means if goal == HIGHEST else reflected(means))[-2:]
         difference = np.zeros(design.shape[1])
         difference[best], difference[second] = 1.0, -1.0
         error = noise * math.sqrt(difference @ np.linalg.pinv(design.T @ design) @ difference)
@@ -82,9 +84,11 @@ class Pilot:
         return f"the pilot of {self.measurements} measurements{where}"
 
 
-def as_pilot(given: str | os.PathLike[str] | Iterable[Row], arms: Sequence[str]) -> Pilot:
+def as_pilot(given: str | os.PathLike[str] | Iterable[Row], problem: Problem) -> Pilot:
     """The pilot in a file, or of rows."""
-    return Pilot.read(given, arms) if isinstance(given, str | os.PathLike) else Pilot.of(given, arms)
+    if isinstance(given, str | os.PathLike):
+        return Pilot.read(given, problem.arms, problem.goal)
+    return Pilot.of(given, problem.arms, problem.goal)
 
 
 def noise_inside(rows: Iterable[Row]) -> float:

@@ -165,8 +165,9 @@ def _run_rows(point: Point, runs: Runs) -> Iterator[dict[str, Any]]:
     for cell, instance_seed in zip(point.cells, point.seeds, strict=True):
         problem = cell.problem
         assert problem.means is not None
-        best = np.flatnonzero(problem.means == problem.means.max()).tolist()
-        wrong = is_wrong(problem.means, problem.epsilon)
+        merits = problem.merits(problem.means)
+        best = np.flatnonzero(merits == merits.max()).tolist()
+        wrong = is_wrong(merits, problem.epsilon)
         what = cell.describe() | {
             "experiment": point.experiment,
             "instance": problem.name if problem.linear else "fixed",

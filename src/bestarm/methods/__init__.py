@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from bestarm.core.rules import Value as Parameter
 from bestarm.errors import UserError
 from bestarm.methods.compose import compose
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.methods.registry import METHODS, RULES, SELECTIONS, TESTS, TRIGGERS, federated, register
 from bestarm.problem import Problem
@@ -51,6 +51,9 @@ def method(name: str, problem: Problem, agents: int = 1, **parameters: Parameter
     recipe = METHODS[name]
     merged = recipe.defaults(problem, agents)
     given = {key.rstrip("_"): value for key, value in parameters.items()}
+    asked = TESTS.get(str(given.get("stopping", merged.get("stopping"))))
+    if recipe.suited is not None and asked is not None:
+        merged |= recipe.suited(asked, problem)
     allowed = merged.keys() | set(_of_rules(merged | given))
     for key, value in given.items():
         if key not in allowed:

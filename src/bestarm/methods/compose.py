@@ -16,10 +16,11 @@ from bestarm.core.selection.ratio import UNSOLVED
 from bestarm.core.setting import Setting
 from bestarm.core.trigger.aim import THRIFT
 from bestarm.errors import ProblemWarning, UserError, either
-from bestarm.methods.method import Method
-from bestarm.methods.recipe import Recipe
+from bestarm.methods.composed import Method
+from bestarm.methods.recipe import Kind, Recipe
 from bestarm.methods.registry import METHODS, RULES, SELECTIONS, TESTS, TRIGGERS, known_parameters
 from bestarm.problem import Problem
+from bestarm.reward import HIGHEST, reflected
 
 MOST_DESIGNS = 20_000_000  # entries of the ratio rule's table of designs, 16 bytes each
 
@@ -34,6 +35,8 @@ def compose(
     name = recipe.name
     test, selection, trigger = chosen = _chosen(name, parameters)
     _check_fit(name, problem, agents, *chosen)
+    if test.inside_batches and recipe.kind is not Kind.FEDERATED:
+        raise UserError(f"{name} has no batches, and stopping={test.name} compares arms inside batches.")
     own = [parameter for rule in chosen for parameter in rule.parameters]
     values = _checked(name, parameters, own)
     if test.short_features:
@@ -45,11 +48,15 @@ def compose(
     fraction = as_fraction(float(gamma)) if shares and gamma is not None else Fraction(0)
     growth, reach, aim = THRIFT[str(values["thrift"])]
     designs = _unsolved_designs(problem, selection)
+    mirror = _mirror(problem, test)
+    low, high = problem.reward_range or (0.0, 1.0)
+    if mirror is not None:
+        low, high = reflected(high, mirror), reflected(low, mirror)
     setting = Setting(
         arms=len(problem.arms),
         counted=counted or len(problem.arms),
         agents=agents,
-        sigma=problem.sigma,
+        sigma=problem.sigma or 0.0,
         delta=problem.delta,
         epsilon=problem.epsilon,
         features=_coordinates(problem, test),
@@ -65,7 +72,9 @@ def compose(
         min_batch=int(values["min_batch"]),
         design_arms=designs,
         design_weights=np.zeros(designs.shape),
-        centre=problem.centre,
+        low=low,
+        high=high,
+        centre=problem.centre if mirror is None else reflected(problem.centre, mirror),
         own=_numbers(test, values),
         own_selection=_numbers(selection, values),
         own_trigger=_numbers(trigger, values),
@@ -82,6 +91,7 @@ def compose(
         setting=setting,
         period=int(values["period"]),
         period_of_all=values["period_counts"] == "all",
+        mirror=mirror,
     )
 
 
@@ -136,6 +146,16 @@ def fitting(problem: Problem, agents: int) -> list[str]:
     ]
 
 
+def working_without_sigma(problem: Problem, agents: int) -> list[str]:
+    """Those of them that a study can have and that need no sigma."""
+    return [
+        name
+        for name in fitting(problem, agents)
+        if METHODS[name].kind is Kind.FEDERATED
+        and _chosen(name, METHODS[name].defaults(problem, agents))[0].noise != "known"
+    ]
+
+
 def _check_fit(
     name: str, problem: Problem, agents: int, test: Test, selection: Selection, trigger: Trigger
 ) -> None:
@@ -145,10 +165,32 @@ def _check_fit(
             f"{words} works with features, and problem {problem.name!r} has none: "
             f"add feature columns to its arms, or take {either(fitting(problem, agents))}."
         )
+    if test.inside_batches and selection.make is one_arm:
+        several = either(known.name for known in SELECTIONS.values() if known.make is not one_arm)
+        raise UserError(
+            f"{words} does not fit together: {test.name} compares inside batches; set selection to {several}."
+        )
+    if selection.needs_race and not test.inside_batches:
+        races = either(known.name for known in TESTS.values() if known.inside_batches)
+        raise UserError(f"{words} does not fit together: {selection.name} needs stopping={races}.")
+    if problem.sigma is None and test.noise == "known":
+        others = working_without_sigma(problem, agents)
+        who = name if name == test.name else f"{name} with stopping={test.name}"
+        raise UserError(
+            f"{who} needs sigma, and problem {problem.name!r} has none: "
+            f"give sigma = …{', or take ' + either(others) if others else ''}."
+        )
     if not test.model.linear and (selection.needs_linear or trigger.needs_linear):
         linear = either(known.name for known in TESTS.values() if known.model.linear)
         rule = selection.name if selection.needs_linear else trigger.name
         raise UserError(f"{words} does not fit together: {rule} needs stopping={linear}.")
+
+
+def _mirror(problem: Problem, test: Test) -> float | None:
+    """Around the centre, rewards stay in their range; a linear model needs 0: 2·centre − x'θ is not linear."""
+    if problem.goal == HIGHEST:
+        return None
+    return 0.0 if test.model.linear else problem.centre
 
 
 def _warn_of_length(name: str, problem: Problem) -> None:

@@ -23,12 +23,13 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     - `stopping`, `trigger`: the other rules; change one to see what it contributes.
     - `min_batch`: an agent never uploads fewer pulls of an arm than this.
     """
+    sigma = 1.0 if problem.sigma is None else problem.sigma  # where it is not known, the test refuses
     gamma1 = 1 / agents**2
     inflation = math.sqrt(1 + gamma1 * agents) + math.sqrt(2 * gamma1) * agents
     return {
         "gamma1": gamma1,
         "gamma2": 1 / (2 * agents * len(problem.arms)),
-        "lambda": problem.sigma**2 * inflation**2 * math.log(2 / problem.delta),
+        "lambda": sigma**2 * inflation**2 * math.log(2 / problem.delta),
         "stopping": "falinpe",
         "selection": "ratio",
         "trigger": "determinant",

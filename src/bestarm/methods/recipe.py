@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from inspect import getdoc
 
-from bestarm.core.rules import Parameter, Value
+from bestarm.core.rules import Parameter, Test, Value
 from bestarm.problem import Problem
 
 
@@ -20,6 +20,7 @@ class Kind(Enum):
 
 
 Defaults = Callable[[Problem, int], dict[str, Value]]
+Suited = Callable[[Test, Problem], dict[str, Value]]
 
 MIN_BATCH = Parameter("min_batch", "an agent never uploads fewer pulls of an arm than this", "whole", 1)
 PERIOD = Parameter("period", "pulls in an episode", "whole", 100)
@@ -32,14 +33,16 @@ PERIOD_COUNTS = Parameter(
 class Recipe:
     """A method: `defaults(problem, agents)` names its rules and gives its parameters their values.
 
-    `sends_total` says that an agent downloads everybody's total, as the paper's do; the others get their plan
-    and nothing else. `colour` and `mark` are those of its figures; without them it gets the next free ones.
+    `suited(test, problem)` says what changes where another test than its own is asked for. `sends_total` says
+    that an agent downloads everybody's total, as the paper's do; the others get their plan and nothing else.
+    `colour` and `mark` are those of its figures; without them it gets the next free ones.
     """
 
     name: str
     kind: Kind
     defaults: Defaults
     reference: str
+    suited: Suited | None = None
     sends_total: bool = False
     colour: str = ""
     mark: str = ""

@@ -14,19 +14,25 @@ from typing import TypeVar
 
 from bestarm.core.rules import Parameter, Selection, Test, Trigger, Value
 from bestarm.core.selection.balance import BALANCE
+from bestarm.core.selection.directions import DIRECTIONS
 from bestarm.core.selection.greedy import GREEDY
 from bestarm.core.selection.lookahead import LOOKAHEAD
+from bestarm.core.selection.race import RACE
 from bestarm.core.selection.ratio import RATIO
 from bestarm.core.stopping.falinpe import FALINPE
 from bestarm.core.stopping.famabpe import FAMABPE
 from bestarm.core.stopping.lingape import LINGAPE
 from bestarm.core.stopping.pairs import PAIRS
+from bestarm.core.stopping.rule_out import RULE_OUT
+from bestarm.core.stopping.rule_out_span import RULE_OUT_SPAN
 from bestarm.core.stopping.span import SPAN
+from bestarm.core.stopping.two_by_two import TWO_BY_TWO
 from bestarm.core.stopping.ugapec import UGAPEC
 from bestarm.core.trigger.aim import AIM
 from bestarm.core.trigger.count import COUNT
 from bestarm.core.trigger.determinant import DETERMINANT
 from bestarm.core.trigger.every_pull import EVERY_PULL
+from bestarm.core.trigger.finish import FINISH, FINISH_SPAN
 from bestarm.errors import UserError
 from bestarm.methods import falinpe, famabpe, lingape, sharp, synchronous, ugapec
 from bestarm.methods.recipe import MIN_BATCH, PERIOD, PERIOD_COUNTS, Kind, Recipe
@@ -73,9 +79,11 @@ class Registry(Mapping[str, R]):
         return sum(1 for _ in self)
 
 
-TESTS: Registry[Test] = Registry(FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN)
-SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD)
-TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, EVERY_PULL)
+TESTS: Registry[Test] = Registry(
+    RULE_OUT, RULE_OUT_SPAN, TWO_BY_TWO, FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN
+)
+SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, DIRECTIONS)
+TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_SPAN, EVERY_PULL)
 METHODS: Registry[Recipe] = Registry(
     sharp.SHARP,
     famabpe.FAMABPE,

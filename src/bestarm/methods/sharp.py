@@ -4,39 +4,76 @@ from __future__ import annotations
 
 import numpy as np
 
-from bestarm.core.rules import Value
+from bestarm.core.rules import Test, Value
+from bestarm.core.stopping.pairs import PAIRS
+from bestarm.core.stopping.rule_out import RULE_OUT
+from bestarm.core.stopping.rule_out_span import RULE_OUT_SPAN
+from bestarm.core.stopping.span import SPAN
+from bestarm.core.stopping.two_by_two import TWO_BY_TWO
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
 
 
 def defaults(problem: Problem, agents: int) -> dict[str, Value]:
-    """A mixture test for stopping, sampling with a look ahead, and batches that aim at the end.
+    """A mixture test for stopping, plans that look ahead, and batches that aim at the end.
 
     The arm returned is within ε of the best with probability at least 1 − δ, for any number of agents, any
-    speeds and any losses that do not depend on rewards not yet sent (`docs/guarantee.md`).
+    speeds and any losses that do not depend on rewards not yet sent (`docs/guarantee.md`). What else is assumed
+    depends on the test.
 
-    - `stopping`: `pairs` for arms without features or with linearly independent ones (the linear model adds
-      nothing there), `span` for features of lower rank.
+    - `stopping`: where sites may differ, `rule-out`, which measures sigma if it is not given, `two-by-two` for
+      yes/no and bounded rewards, or `rule-out-span` for features of lower rank than there are arms (linearly
+      independent ones add nothing). Where sites are alike and sigma is known, `pairs` and `span`.
     - `thrift`: what to spare, `samples`, `balanced` or `messages`.
-    - `pseudo_count`: the mixture's ρ; the larger, the sharper for small gaps and the blunter for large ones. 10
-      for `pairs`, 20 √(rank/arms) for `span`, both chosen by trial on gaps of 0.1 to 0.5 at sigma 0.3.
+    - `pseudo_count`: the mixture's ρ; the larger, the sharper for small gaps and the blunter for large ones. 9
+      for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for the span tests, chosen by trial on gaps of 0.1 to
+      0.5 at sigma 0.3.
     - `selection`, `trigger`: the other rules; change one to see what it contributes. `gamma` belongs to
       `trigger=count`.
     - `min_batch`: an agent never uploads fewer pulls of an arm than this.
     """
-    arms, features = len(problem.arms), problem.features
-    rank = arms if features is None else int(np.linalg.matrix_rank(features))
+    test = chosen_test(problem)
     return {
-        "stopping": "pairs" if rank == arms else "span",
-        "selection": "lookahead",
-        "trigger": "aim",
+        "stopping": test.name,
+        **suited(test, problem),
         "thrift": "balanced",
-        "pseudo_count": 10.0 if rank == arms else 20.0 * (rank / arms) ** 0.5,
-        "gamma": 1 / (2 * agents * arms),
+        "gamma": 1 / (2 * agents * len(problem.arms)),
         "min_batch": 1,
     }
 
 
+def chosen_test(problem: Problem) -> Test:
+    """The test that assumes no more than the problem says."""
+    linear = rank_of(problem) < len(problem.arms)
+    if problem.sites == "alike" and problem.sigma is not None:
+        return SPAN if linear else PAIRS
+    if linear:
+        return RULE_OUT_SPAN
+    return RULE_OUT if problem.rewards == "normal" or problem.epsilon > 0 else TWO_BY_TWO
+
+
+def rank_of(problem: Problem) -> int:
+    """The number of directions in which arms can differ; without features every arm is its own."""
+    return len(problem.arms) if problem.features is None else int(np.linalg.matrix_rank(problem.features))
+
+
+def suited(test: Test, problem: Problem) -> dict[str, Value]:
+    """What goes with a test."""
+    selection, trigger = test.goes_with
+    own = {parameter.name: parameter.default for parameter in test.parameters}
+    count = own.get("pseudo_count") or PAIRS.parameters[0].default
+    if test.model.linear:
+        count = 20.0 * (rank_of(problem) / len(problem.arms)) ** 0.5
+    assert count is not None
+    return {"selection": selection, "trigger": trigger, "pseudo_count": count}
+
+
 SHARP = Recipe(
-    "sharp", Kind.FEDERATED, defaults, "the package's own; docs/sharp.md", colour="#0072B2", mark="o"
+    "sharp",
+    Kind.FEDERATED,
+    defaults,
+    "the package's own; docs/sharp.md",
+    suited,
+    colour="#0072B2",
+    mark="o",
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bestarm.errors import ProblemWarning, UserError
+from bestarm.errors import ProblemWarning, UserError, either
 from bestarm.reward import Limits, check_in_range, check_number, check_size, show, stretched
 
 Array = NDArray[np.float64]
@@ -20,6 +20,13 @@ def check_name(field: str, value: object) -> str:
     if not isinstance(value, str) or value.strip() != value or len(value.splitlines()) != 1:
         raise UserError(f"{field} is {show(value)}; it must be one line of text without spaces around it.")
     return str(value)
+
+
+def check_word(field: str, value: object, words: Sequence[str]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in words:
+        raise UserError(f"{field} is {show(value)}; it must be {either(map(repr, words))}.")
+    return value
 
 
 def check_list(field: str, value: object, of: str) -> list[Any]:
@@ -35,21 +42,6 @@ def check_vector(field: str, value: object) -> Array:
     """A list of finite numbers, as an array of its own."""
     numbers = enumerate(check_list(field, value, "numbers"))
     return np.array([check_number(f"{field}[{i}]", number) for i, number in numbers], dtype=np.float64)
-
-
-def check_noise(sigma: object, reward_range: object) -> tuple[float, Limits | None]:
-    """sigma and the range of the rewards, of which exactly one is given."""
-    if (sigma is None) == (reward_range is None):
-        given = "neither sigma nor reward_range is" if sigma is None else "sigma and reward_range are both"
-        raise UserError(f"{given} given; exactly one of them must be.")
-    if reward_range is None:
-        number = check_number("sigma", sigma, "a finite number above 0", lambda x: x > 0)
-        return check_size("sigma", number), None
-    numbers = check_vector("reward_range", reward_range).tolist()
-    half = numbers[1] / 2 - numbers[0] / 2 if len(numbers) == 2 else 0.0
-    if half <= 0:
-        raise UserError(f"reward_range is {show(reward_range)}; it must be [low, high] with low below high.")
-    return half, (numbers[0], numbers[1])
 
 
 def check_arms(

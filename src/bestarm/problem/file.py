@@ -17,8 +17,12 @@ from typing import Any
 from bestarm.errors import UserError
 from bestarm.reward import show
 
-KEYS = ("name", "delta", "epsilon", "sigma", "reward_range", "theta", "normalise", "centre", "arm")
-ARM_KEYS = ("name", "mean", "features")
+KEYS = (
+    *("name", "arms", "arm", "delta", "epsilon", "goal", "rewards", "sigma", "reward_range", "sites", "budget"),
+    *("deadline", "control", "items", "theta", "normalise", "centre"),
+)
+ARM_KEYS = ("name", "description", "mean", "features")
+GIVE_ARMS = 'give a list of names, arms = ["A", "B"], or arms = "arms.csv", or [[arm]] tables'
 
 
 @contextmanager
@@ -52,22 +56,28 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise UserError(f"this is not valid TOML: {error}.") from None
 
 
-def join_arms(table: dict[str, Any], source: str | None) -> tuple[dict[str, Any], str | None]:
-    """Puts the rows of `arms.csv` in the place of `[[arm]]` tables; also says which file holds the arms."""
+def join_arms(table: Mapping[str, Any], source: str | None) -> tuple[dict[str, Any], str | None]:
+    """The table with `[[arm]]` tables, whichever way its arms are given; also says which file holds the arms.
+
+    Only a problem that is itself a file can name a file.
+    """
     with naming(source):
-        check_keys("", table, (*KEYS, "arms"))
+        check_keys("", table, KEYS)
         if ("arms" in table) == ("arm" in table):
             given = "arms and [[arm]] are both given" if "arm" in table else "there are no arms"
-            raise UserError(f'{given}; give either arms = "arms.csv" or inline [[arm]] tables.')
+            raise UserError(f"{given}; {GIVE_ARMS}.")
+        others = {key: value for key, value in table.items() if key != "arms"}
         if "arm" in table:
-            return table, source
+            return others, source
         arms = table["arms"]
+        if isinstance(arms, list | tuple):
+            return others | {"arm": [{"name": arm} for arm in arms]}, source
         if not isinstance(arms, str) or not arms.strip() or "\0" in arms:
-            raise UserError(f'arms is {show(arms)}; it must be the path of a CSV file, such as "arms.csv".')
+            raise UserError(f"arms is {show(arms)}; {GIVE_ARMS}.")
         if source is None:
             raise UserError(f"arms is {show(arms)}; only a problem that is itself a file can name a file.")
     path = Path(source).parent / arms
-    return {key: value for key, value in table.items() if key != "arms"} | {"arm": read_arms(path)}, str(path)
+    return others | {"arm": read_arms(path)}, str(path)
 
 
 def check_keys(where: str, table: object, keys: tuple[str, ...]) -> None:
@@ -84,17 +94,17 @@ def check_keys(where: str, table: object, keys: tuple[str, ...]) -> None:
         raise UserError(f"{where + ' has an ' if where else ''}unknown key {show(key)}; {hint}")
 
 
-def arm_columns(arms: object) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
-    """Names, features and means of `[[arm]]` tables; None for a gap, and for a column that no arm has."""
+def arm_columns(arms: object) -> dict[str, list[Any]]:
+    """`arms`, and of `descriptions`, `means`, `features` what some arm has: an item an arm, None for a gap."""
     if not isinstance(arms, list | tuple):
         raise UserError(f"arm is {show(arms)}; it must be a list of [[arm]] tables, at least two.")
     for k, arm in enumerate(arms, 1):
         check_keys(f"[[arm]] {k}", arm, ARM_KEYS)
         if "name" not in arm:
             raise UserError(f"[[arm]] {k} has no name; each arm must have one.")
-    names, means, features = ([arm.get(key) for arm in arms] for key in ARM_KEYS)
     given = {key for arm in arms for key in arm}
-    return names, features if "features" in given else None, means if "mean" in given else None
+    columns = zip(("arms", "descriptions", "means", "features"), ARM_KEYS, strict=True)
+    return {name: [arm.get(key) for arm in arms] for name, key in columns if key in given or name == "arms"}
 
 
 def read_arms(path: Path) -> list[dict[str, Any]]:

@@ -3,14 +3,25 @@
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import date
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bestarm.core.arrays import Floats
 from bestarm.errors import UserError
 from bestarm.fingerprint import fingerprint_of
+from bestarm.problem.aims import (
+    GOALS,
+    SITES,
+    check_budget,
+    check_control,
+    check_deadline,
+    check_descriptions,
+    check_items,
+)
 from bestarm.problem.checks import (
     LEAST_DELTA,
     Array,
@@ -18,39 +29,66 @@ from bestarm.problem.checks import (
     check_inside,
     check_lengths,
     check_name,
-    check_noise,
     check_vector,
+    check_word,
     linear_means,
     longest_row,
     warn_of_twins,
 )
-from bestarm.problem.file import KEYS, arm_columns, check_keys, join_arms, naming, parse_toml, read_text
-from bestarm.reward import ROUNDING, check_distance, check_number, check_reward, check_size, middle_of, show
+from bestarm.problem.file import arm_columns, join_arms, naming, parse_toml, read_text
+from bestarm.problem.noise import check_noise
+from bestarm.reward import (
+    HIGHEST,
+    NORMAL,
+    ROUNDING,
+    YES_NO,
+    check_distance,
+    check_number,
+    check_reward,
+    check_size,
+    implied_rewards,
+    middle_of,
+    reflected,
+    show,
+)
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class Problem:
-    """The arms, what is known about them, the noise, and the guarantee that is asked for.
+    """The arms, what is known about them, and the guarantee that is asked for. The names of the arms will do.
 
-    The arm that is returned is within `epsilon` of the best with probability at least 1 − `delta`, for
-    rewards that are `sigma`-sub-Gaussian around their mean. In a linear problem the mean of arm k is x_k'θ,
-    with x_k its features. All input is checked here, once, and then never changes.
+    The arm that is returned is within `epsilon` of the best with probability at least 1 − `delta`. In a linear
+    problem the mean of arm k is x_k'θ, with x_k its features. All input is checked here, once, and then never
+    changes.
 
     Parameters
     ----------
     arms: the names, at least two, all different.
-    sigma: how noisy a reward is (its sub-Gaussian scale); or give `reward_range` instead.
-    reward_range: (low, high), where every reward lies; then sigma = (high − low)/2 (Hoeffding's lemma).
+    rewards: `normal` (noise that is about normal), `yes-no` (0 or 1) or `bounded` (in the `reward_range`). By
+        default bounded if there is a range and no sigma, else normal.
+    sigma: how much a normal reward scatters around its mean (its sub-Gaussian scale), if that is known for
+        sure; None says that it has to be measured. For the other kinds it follows from the range: half its
+        width (Hoeffding's lemma).
+    reward_range: (low, high), where every reward lies; one outside is refused as a typing mistake.
+    sites: `differ`, or `alike` if an arm's mean is the same at every site and all the time.
+    goal: `highest` or `lowest`: which mean is the best.
     delta: the probability of a wrong answer, above 0 and below 1.
     epsilon: how far from the best the answer may be, at least 0, in units of the reward.
+    control: the name of the arm that the others are compared with.
+    budget: the most samples of all sites together.
+    deadline: the last day, or a moment; ISO text will do.
+    items: whether each item is tried with several arms; not there yet.
     features: K rows of d numbers, for a linear problem.
     means: the true means, for simulation only.
     theta: d numbers, for a linear simulation; the means are features · theta.
     normalise: scale all features by one factor so that the longest has length 1, and theta inversely.
-    centre: rewards lie around it; sums of squares are taken from it, so that rewards which are large beside
-        their scatter lose nothing. By default the middle of `reward_range`, or 0.
+    centre: normal rewards lie around it; sums of squares are taken from it, so that rewards which are large
+        beside their scatter lose nothing. By default the middle of `reward_range`, or 0.
+    descriptions: a text for each arm; empty where there is none.
     name: what the study is called.
 
+    >>> Problem(["A", "B"]).rewards, Problem(["A", "B"]).sigma, Problem(["A", "B"], reward_range=[0, 1]).sigma
+    ('normal', None, 0.5)
     >>> features, theta = [[3, 4], [0, 1]], [0.1, 0.1]
     >>> problem = Problem(["A", "B"], features=features, theta=theta, sigma=0.3, normalise=True)
     >>> problem.K, problem.dimension, problem.longest_feature, problem.arms[problem.best]
@@ -62,7 +100,8 @@ class Problem:
 
     name: str
     arms: tuple[str, ...]
-    sigma: float
+    rewards: str
+    sigma: float | None
     delta: float
     epsilon: float
     features: Array | None
@@ -70,21 +109,35 @@ class Problem:
     theta: Array | None
     reward_range: tuple[float, float] | None
     centre: float
+    goal: str
+    sites: str
+    control: str | None
+    budget: int | None
+    deadline: date | None  # or a datetime, which is one
+    descriptions: tuple[str, ...]
     _fingerprint: str | None = field(repr=False)  # once it was asked for
 
     def __init__(
         self,
         arms: Sequence[str],
         *,
+        rewards: str | None = None,
         sigma: float | None = None,
         reward_range: Sequence[float] | None = None,
+        sites: str = SITES[0],
+        goal: str = HIGHEST,
         delta: float = 0.05,
         epsilon: float = 0.0,
+        control: str | None = None,
+        budget: int | None = None,
+        deadline: date | str | None = None,
+        items: bool = False,
         features: ArrayLike | None = None,
         means: ArrayLike | None = None,
         theta: ArrayLike | None = None,
         normalise: bool = False,
         centre: float | None = None,
+        descriptions: Sequence[str] | None = None,
         name: str = "problem",
     ) -> None:
         name = check_name("name", name)
@@ -92,8 +145,12 @@ class Problem:
         delta = check_number("delta", delta, f"at least {LEAST_DELTA}", lambda x: x >= LEAST_DELTA)
         epsilon = check_number("epsilon", epsilon, "a number of at least 0", lambda x: x >= 0)
         epsilon = check_size("epsilon", epsilon)
-        sigma, limits = check_noise(sigma, reward_range)
+        kind, sigma, limits = check_noise(rewards, sigma, reward_range)
+        if centre is not None and kind != NORMAL:
+            raise UserError(f"centre is given, but rewards is {kind!r}; it must be left out.")
         middle = middle_of(limits) if centre is None else check_size("centre", check_number("centre", centre))
+        sites, goal = check_word("sites", sites, SITES), check_word("goal", goal, GOALS)
+        check_items(items)
         names, matrix, known = check_arms(arms, features, means)
         if not isinstance(normalise, bool):
             raise UserError(f"normalise is {show(normalise)}; it must be true or false.")
@@ -123,7 +180,12 @@ class Problem:
             check_distance(f"mean of arm {arm!r}", mean, sigma)
         if matrix is not None:
             warn_of_twins(names, matrix)
-        self.__setstate__((name, names, sigma, delta, epsilon, matrix, known, weights, limits, middle, None))
+        noise = kind, sigma, delta, epsilon
+        aims = (
+            *(goal, sites, check_control(control, names), check_budget(budget), check_deadline(deadline)),
+            check_descriptions(names, descriptions),
+        )
+        self.__setstate__((name, names, *noise, matrix, known, weights, limits, middle, *aims, None))
 
     def __setstate__(self, values: Sequence[object]) -> None:
         # Also where unpickling ends: a pickle forgets that an array was read-only.
@@ -133,7 +195,9 @@ class Problem:
             object.__setattr__(self, slot.name, value)
 
     @classmethod
-    def quick(cls, means: Sequence[float], sigma: float, delta: float = 0.05, epsilon: float = 0.0) -> Self:
+    def quick(
+        cls, means: Sequence[float], sigma: float | None = None, delta: float = 0.05, epsilon: float = 0.0
+    ) -> Self:
         """A simulated problem from its means alone.
 
         >>> Problem.quick([0.9, 0.8], sigma=0.3).arms
@@ -156,35 +220,33 @@ class Problem:
     def from_toml(cls, text: str, path: str | os.PathLike[str] | None = None) -> Self:
         """The problem in a TOML text; `path` is where it came from, and where a relative `arms` path starts.
 
-        >>> Problem.from_toml('sigma = 0.3\\n[[arm]]\\nname = "A"\\n[[arm]]\\nname = "B"').arms
+        >>> Problem.from_toml('arms = ["A", "B"]').arms
         ('A', 'B')
         """
         source = None if path is None else os.fspath(path)
         with naming(source):
             table = parse_toml(text)
-        table, arms_source = join_arms(table, source)
         if path is not None:
             table = {"name": Path(path).stem} | table
-        return cls._from_table(table, source, arms_source)
+        return cls._from_table(table, source)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The problem that `to_dict` wrote: the table of an inline problem.toml. It never opens a file."""
-        return cls._from_table(data, None, None)
+        """The problem that `to_dict` wrote: the table of a problem.toml. It never opens a file."""
+        return cls._from_table(data, None)
 
     @classmethod
-    def _from_table(cls, table: Mapping[str, Any], source: str | None, arms_source: str | None) -> Self:
-        with naming(source):
-            check_keys("", table, KEYS)
+    def _from_table(cls, given: Mapping[str, Any], source: str | None) -> Self:
+        table, arms_source = join_arms(given, source)
         with naming(arms_source):
-            names, features, means = arm_columns(table.get("arm"))
-            check_arms(names, features, means)
-        others = {key: value for key, value in table.items() if key != "arm"}
+            columns = arm_columns(table.pop("arm"))
+            check_arms(columns["arms"], columns.get("features"), columns.get("means"))
         with naming(source):
-            return cls(names, features=features, means=means, **others)
+            others: dict[str, Any] = columns | table
+            return cls(**others)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values; JSON keeps every bit of them.
+        """All of it but what goes without saying, as plain values; JSON keeps every bit of them.
 
         >>> problem = Problem.quick([0.9, 0.8], sigma=0.3)
         >>> import json
@@ -192,21 +254,32 @@ class Problem:
         True
         """
         data: dict[str, Any] = {"name": self.name, "delta": self.delta, "epsilon": self.epsilon}
-        if self.reward_range is None:
+        told = self.rewards == NORMAL and self.sigma is not None
+        if not told and self.rewards != implied_rewards(self.reward_range):
+            data["rewards"] = self.rewards
+        if told:
             data["sigma"] = self.sigma
-        else:
+        if self.reward_range is not None and self.rewards != YES_NO:
             data["reward_range"] = list(self.reward_range)
         if self.centre != self.usual_centre:
             data["centre"] = self.centre
         if self.theta is not None:
             data["theta"] = self.theta.tolist()
+        data |= self._aims()
         data["arm"] = [{"name": arm} for arm in self.arms]
         for k, arm in enumerate(data["arm"]):
+            if self.descriptions and self.descriptions[k]:
+                arm["description"] = self.descriptions[k]
             if self.means is not None and self.theta is None:
                 arm["mean"] = float(self.means[k])
             if self.features is not None:
                 arm["features"] = self.features[k].tolist()
         return data
+
+    def _aims(self) -> dict[str, Any]:
+        usual = {"goal": HIGHEST, "sites": SITES[0], "control": None, "budget": None, "deadline": None}
+        aims = {key: getattr(self, key) for key, value in usual.items() if getattr(self, key) != value}
+        return aims if self.deadline is None else aims | {"deadline": self.deadline.isoformat()}
 
     def __eq__(self, other: object) -> bool:
         return self.to_dict() == other.to_dict() if isinstance(other, Problem) else NotImplemented
@@ -241,10 +314,19 @@ class Problem:
 
     @property
     def best(self) -> int:
-        """The arm with the largest mean, the first of them on ties (simulation only)."""
+        """The arm with the best mean, the first of them on ties (simulation only)."""
         if self.means is None:
             raise UserError("means are not given; to know the best arm, give means or theta.")
-        return int(np.argmax(self.means))
+        return int(np.argmax(self.merits(self.means)))
+
+    def merits(self, means: Floats) -> Array:
+        """Means turned so that the largest is the best: with the goal `lowest` they change their signs.
+
+        >>> Problem(["A", "B"], goal="lowest").merits(np.array([1.0, 2.0])).tolist()
+        [-1.0, -2.0]
+        """
+        turned = means if self.goal == HIGHEST else reflected(means)
+        return np.asarray(turned, dtype=np.float64)
 
     @property
     def usual_centre(self) -> float:
@@ -254,6 +336,8 @@ class Problem:
     def without(self, arms: Collection[str]) -> Self:
         """The same problem as if some arms had never been in it."""
         data = self.to_dict()
+        if data.get("control") in arms:
+            del data["control"]
         return self.from_dict(data | {"arm": [arm for arm in data["arm"] if arm["name"] not in arms]})
 
     def with_arm(self, name: str, features: Sequence[float] | None = None) -> Self:
@@ -275,6 +359,9 @@ class Problem:
                 self.epsilon,
                 self.reward_range,
                 self.centre,
+                self.rewards,
+                self.goal,
+                self.sites,
             )
             object.__setattr__(self, "_fingerprint", found)
             return found
@@ -287,4 +374,4 @@ class Problem:
         Traceback (most recent call last):
         bestarm.errors.UserError: reward is 1.5; it must be a number from 0.0 to 1.0, the reward_range.
         """
-        return check_reward(reward, self.reward_range, self.sigma)
+        return check_reward(reward, self.reward_range, self.sigma, self.rewards)

@@ -16,7 +16,7 @@ from bestarm.protocol.terms import Terms
 from bestarm.verdict import Verdict
 
 if TYPE_CHECKING:
-    from bestarm.methods.method import Method
+    from bestarm.methods.composed import Method
 
 Chance = Callable[[int], float]
 

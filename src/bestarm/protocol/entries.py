@@ -136,7 +136,8 @@ class Reopen:
     reason: str = ""
 
 
-Entry = Join | Upload | Correction | ArmAdded | ArmWithdrawn | Close | Reopen
+FromSite = Join | Upload  # what a plan answers
+Entry = FromSite | Correction | ArmAdded | ArmWithdrawn | Close | Reopen
 ENTRIES: Mapping[str, type[Entry]] = {
     kind.word: kind for kind in (Join, Upload, Correction, ArmAdded, ArmWithdrawn, Close, Reopen)
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from bestarm.core.plan import Plan
@@ -12,7 +13,7 @@ from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.terms import Terms
-from bestarm.reward import MOST_REWARD, ROUNDING, Limits, stretched
+from bestarm.reward import MOST_REWARD, ROUNDING, YES_NO, Limits, stretched
 from bestarm.reward import show as _show
 from bestarm.verdict import Reason, Verdict
 
@@ -139,13 +140,13 @@ def plan_to_json(plan: Plan, names: Sequence[str]) -> list[list[Any]]:
 
 def plan_from_json(value: object, names: Sequence[str]) -> Plan:
     """The inverse of `plan_to_json`; every entry is checked."""
-    places = {arm: place for place, arm in enumerate(names)}
+    places = _places(tuple(names))
     if not isinstance(value, list):
         raise ProtocolError(f"plan: it is {_show(value)}; it must be a list of [arm, how often].")
     for row in value:
         if not isinstance(row, list) or len(row) != 2 or not isinstance(row[0], str) or row[0] not in places:
             raise ProtocolError(f"plan: it has {_show(row)}; it must be [arm, how often].")
-        if isinstance(row[1], bool) or not isinstance(row[1], int) or not 0 < row[1] < MOST_PULLS:
+        if not _whole(row[1]) or not 0 < row[1] < MOST_PULLS:
             raise ProtocolError(f"plan: arm {row[0]!r} has {_show(row[1])}; it must be a whole number above 0.")
     return Plan(tuple(places[name] for name, _ in value), tuple(count for _, count in value))
 
@@ -177,7 +178,7 @@ def verdict_from_json(value: object) -> Verdict:
     for name in ("leader", "challenger"):
         if not isinstance(fields[name], str):
             raise ProtocolError(f"verdict: {name} is {_show(fields[name])}; it must be the name of an arm.")
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 0:
+    if not _whole(samples) or samples < 0:
         raise ProtocolError(f"verdict: samples is {_show(samples)}; it must be a whole number.")
     if not _finite(evidence) or not (index is None or _finite(index)):
         raise ProtocolError("verdict: evidence and breaking_index must be finite numbers, the latter or null.")
@@ -208,27 +209,30 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     """A tally from decoded JSON, `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`; all is checked."""
     if not isinstance(value, Mapping):
         raise ProtocolError(f"tally: it is {_show(value)}; it must be an object of arm: [pulls, reward_sum].")
-    places = {arm: place for place, arm in enumerate(arms)}
-    widths = set()
-    for arm, entry in value.items():
+    places = _places(tuple(arms))
+    rows: dict[int, Sequence[float]] = {}
+    for arm, row in value.items():
         if arm not in places:
             raise ProtocolError(f"tally: arm {_show(arm)} is not an arm of problem {name!r}.")
-        if not isinstance(entry, list | tuple) or not 2 <= len(entry) <= 3:
-            raise ProtocolError(f"tally: arm {arm!r} has {_show(entry)}; it must be [pulls, reward_sum].")
-        pulls, *sums = entry
-        if isinstance(pulls, bool) or not isinstance(pulls, int) or not 0 < pulls < MOST_PULLS:
+        if not isinstance(row, (list, tuple)) or not 2 <= len(row) <= 3:
+            raise ProtocolError(f"tally: arm {arm!r} has {_show(row)}; it must be [pulls, reward_sum].")
+        if not _whole(row[0]) or not 0 < row[0] < MOST_PULLS:
             raise ProtocolError(
-                f"tally: arm {arm!r} has pulls {_show(pulls)}; it must be a whole number above 0, below 2**53."
+                f"tally: arm {arm!r} has pulls {_show(row[0])}; it must be a whole number above 0, below 2**53."
             )
-        for what, total in zip(("reward sum", "squares"), sums, strict=False):
-            if not _finite(total):
-                raise ProtocolError(
-                    f"tally: arm {arm!r} has {what} {_show(total)}; it must be a finite number."
-                )
-        widths.add(len(entry))
-    if len(widths) > 1:
+        if not _finite(row[1]) or not _finite(row[-1]):
+            what, wrong = ("squares", row[2]) if _finite(row[1]) else ("reward sum", row[1])
+            raise ProtocolError(f"tally: arm {arm!r} has {what} {_show(wrong)}; it must be a finite number.")
+        rows[places[arm]] = row
+    if len(set(map(len, rows.values()))) > 1:
         raise ProtocolError("tally: all arms must have squares, or none.")
-    return Tally.from_rows({places[arm]: row for arm, row in value.items()}, len(arms))
+    return Tally.from_rows(rows, len(arms))
+
+
+@lru_cache(maxsize=64)
+def _places(arms: tuple[str, ...]) -> Mapping[str, int]:
+    """The number of each arm. A study's arms are seldom others, and there may be many."""
+    return {arm: place for place, arm in enumerate(arms)}
 
 
 def check_sender(upload: Upload, problem: About) -> None:
@@ -241,7 +245,7 @@ def check_sender(upload: Upload, problem: About) -> None:
     agent, sequence = upload.agent, upload.sequence
     if not isinstance(agent, str) or not agent:
         raise ProtocolError(f"upload: agent is {_show(agent)}; it must be a name.")
-    if isinstance(sequence, bool) or not isinstance(sequence, int) or sequence < 1:
+    if not _whole(sequence) or sequence < 1:
         raise ProtocolError(f"upload: sequence is {_show(sequence)}; it must be a whole number of at least 1.")
 
 
@@ -250,7 +254,7 @@ def check_site(join: Join) -> None:
     plate = join.plate
     if not isinstance(join.agent, str) or not join.agent:
         raise ProtocolError(f"join: agent is {_show(join.agent)}; it must be a name.")
-    if plate is not None and (isinstance(plate, bool) or not isinstance(plate, int) or plate < 1):
+    if plate is not None and (not _whole(plate) or plate < 1):
         raise ProtocolError(f"join: plate is {_show(plate)}; it must be a whole number of at least 1.")
 
 
@@ -276,6 +280,10 @@ def check_tally(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
             raise ProtocolError(
                 f"tally: arm {arms[arm]!r} has pulls {pulls} and reward sum {total}; that can't come "
                 f"from rewards between {limits[0]} and {limits[1]}."
+            )
+        if terms.rewards == YES_NO and not float(total).is_integer():
+            raise ProtocolError(
+                f"tally: arm {arms[arm]!r} has reward sum {total}; rewards of 0 and 1 have a whole number."
             )
     if terms.squares:
         _check_squares(tally, terms, arms)
@@ -314,8 +322,8 @@ def _fields(what: str, value: object, expected: set[str]) -> Mapping[str, Any]:
         raise ProtocolError(
             f"{what}: it is {_show(value)}; it must be an object with {', '.join(sorted(expected))}."
         )
-    missing, unknown = expected - value.keys(), value.keys() - expected
-    if missing or unknown:
+    if value.keys() != expected:
+        missing, unknown = expected - value.keys(), value.keys() - expected
         problem = (
             f"lacks {', '.join(sorted(missing))}"
             if missing
@@ -325,9 +333,14 @@ def _fields(what: str, value: object, expected: set[str]) -> Mapping[str, Any]:
     return value
 
 
+def _whole(value: object) -> bool:
+    """Whether a value is a whole number; True and False are not numbers."""
+    return type(value) is int
+
+
 def _finite(value: object) -> bool:
     """Whether a value is a number that a float can hold; True and False are not numbers."""
     try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return (type(value) is float or type(value) is int) and math.isfinite(value)
     except OverflowError:  # a whole number past the largest float
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,20 @@ from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.methods.compose import compose
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
 from bestarm.problem import Problem
-from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Reopen, Upload
+from bestarm.protocol.entries import (
+    ArmAdded,
+    ArmWithdrawn,
+    Close,
+    Correction,
+    Entry,
+    FromSite,
+    Join,
+    Reopen,
+    Upload,
+)
 from bestarm.protocol.messages import (
     MOST_PULLS,
     Conflict,
@@ -32,6 +43,8 @@ from bestarm.protocol.messages import (
 )
 from bestarm.protocol.terms import Terms
 from bestarm.verdict import Reason, Verdict
+
+SAYS_NOTHING = Join | Close | Reopen  # about the arms
 
 
 @dataclass(slots=True)
@@ -86,7 +99,7 @@ class Server:
         self._numbers: dict[str, int] = {}  # of the agents, in the order in which they came
         self.places: dict[str, int] = {}  # of an entry's id among the entries
         self.last: dict[str, int] = {}  # of each agent's last entry, the same
-        self._begin()
+        self._refold()
         self.reading = method.read(self.state)
         self.verdict = method.judge(self.state, self.reading)
 
@@ -113,7 +126,7 @@ class Server:
     @property
     def total(self) -> Tally:
         """All uploads together, as they were corrected, and the start."""
-        return Tally.of(self._pulls, self._sums, self._squares if self.method.test.squares else None)
+        return Tally.of(self._pulls, self._sums, self._squares if self.method.squares else None)
 
     @property
     def samples(self) -> int:
@@ -163,16 +176,14 @@ class Server:
                 self.closed = entry.cause
             case Reopen():
                 self.closed = None
-        agent = entry.agent if isinstance(entry, Join | Upload) else None
-        if agent is not None:
-            self.sites.setdefault(agent, Join(agent))
-            self._numbers.setdefault(agent, len(self._numbers))
-            self.last[agent] = len(self.entries)
+        if isinstance(entry, FromSite):
+            if entry.agent not in self._numbers:
+                self._numbers[entry.agent] = len(self._numbers)
+                self.sites.setdefault(entry.agent, Join(entry.agent))
+            self.last[entry.agent] = len(self.entries)
         self.places[entry.id] = len(self.entries)
         self.entries.append(Logged(entry, len(self.log), plan))
-        if isinstance(entry, Join | Close | Reopen):
-            return
-        if not self.stopped:
+        if not self.stopped and not isinstance(entry, SAYS_NOTHING):
             self.reading = self.method.read(self.state)
             self.verdict = self.method.judge(self.state, self.reading)
             if self.verdict.stopped:
@@ -188,7 +199,7 @@ class Server:
         uploads = logged.uploads
         if self._settled is not None and place >= self._settled:
             return Stop(self.terms.fingerprint, self.verdict)
-        if logged.plan is None and isinstance(logged.entry, Join | Upload):
+        if logged.plan is None and isinstance(logged.entry, FromSite):
             state = self.state if recent else self._state_after(uploads)
             logged.plan = self._plan(logged.entry.agent, state, self.reading if recent else None)
         total = None
@@ -249,7 +260,7 @@ class Server:
                 "so an earlier upload is missing and must be sent first."
             )
         tally = upload.tally
-        sums = (self._sums[arm] + total for arm, total in zip(tally.arms, tally.sums, strict=True))
+        sums = map(add, map(self._sums.__getitem__, tally.arms), tally.sums)
         if not self._samples + tally.samples < MOST_PULLS or not all(map(math.isfinite, sums)):
             raise ProtocolError("tally: with it the total would be too large for a number to hold.")
 
@@ -271,14 +282,22 @@ class Server:
 
     # The fold
 
-    def _begin(self) -> None:
-        """The state before the first upload, for the arms that there are now."""
+    def _refold(self) -> None:
+        """Make everything anew that the log leads to, for the arms that there are now."""
         places = {name: k for k, name in enumerate(self.method.problem.arms)}
         self._active = {arm: places[name] for arm, name in enumerate(self.arms) if name in places}
         self._samples, self._pulls, self._sums = 0, [0] * len(self.arms), [0.0] * len(self.arms)
         self._squares = [0.0] * len(self.arms)
-        self._count(self.start)
-        self.state = self.method.begin(self._seen(self.start))
+        for tally in (self.start, *map(self._right, self.log)):
+            self._count(tally)
+        self.state = self._state_after(len(self.log))
+
+    def _state_after(self, uploads: int) -> Any:
+        """The state after the first so many uploads."""
+        state = self.method.begin(self._seen(self.start))
+        for upload in self.log[:uploads]:
+            state = self._folded(state, upload)
+        return state
 
     def _seen(self, tally: Tally) -> Tally:
         """A tally with the arms that there are now, and no others."""
@@ -337,19 +356,6 @@ class Server:
         counted = len(problem.arms) + withdrawn
         return compose(method.recipe, problem, method.agents, method.parameters, counted)
 
-    def _refold(self) -> None:
-        self._begin()
-        for upload in self.log:
-            self.state = self._folded(self.state, upload)
-            self._count(self._right(upload))
-
-    def _state_after(self, uploads: int) -> Any:
-        """The state after the first so many uploads, for the answer to an old entry that has no plan."""
-        state = self.method.begin(self._seen(self.start))
-        for upload in self.log[:uploads]:
-            state = self._folded(state, upload)
-        return state
-
     def _total_after(self, place: int) -> Tally:
         """The total as it was when the entry at this place came."""
         before = [logged.entry for logged in self.entries[: place + 1]]
@@ -362,9 +368,11 @@ class Server:
                     rows[arm] = row if known is None else [a + b for a, b in zip(known, row, strict=True)]
         return Tally.from_rows(rows, len(self._named(place) or self.original.problem.arms))
 
-    def plan_now(self, agent: str) -> Plan:
-        """What a site would do next that knows everything; the same for sites that work alike."""
-        return self._plan(agent, self.state, self.reading)
+    def answer_now(self, agent: str) -> tuple[Download, Plan]:
+        """What a site is told from all that is known, and the plan in it; the same for all that work alike."""
+        plan = self._plan(agent, self.state, self.reading)
+        total = self.total if self.original.recipe.sends_total else None
+        return Download(self.terms.fingerprint, total, plan, self._named(len(self.entries))), plan
 
     def _plan(self, agent: str, state: Any, reading: Reading | None) -> Plan:
         """The next plan of a site, in the numbers of all arms that there ever were."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bestarm.reward import Limits, check_reward
+from bestarm.reward import NORMAL, Limits, check_reward
 
 if TYPE_CHECKING:
-    from bestarm.methods.method import Method
+    from bestarm.methods.composed import Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,12 @@ class Terms:
     name: str
     arms: tuple[str, ...]
     fingerprint: str
-    sigma: float
+    sigma: float | None
     reward_range: Limits | None = None
     centre: float = 0.0
     squares: bool = False
     features: tuple[tuple[float, ...], ...] | None = None
+    rewards: str = NORMAL
 
     @classmethod
     def of(cls, method: Method) -> Terms:
@@ -44,13 +45,14 @@ class Terms:
             problem.sigma,
             problem.reward_range,
             problem.centre,
-            method.test.squares,
+            method.squares,
             features,
+            problem.rewards,
         )
 
     def check_reward(self, reward: object) -> float:
         """The reward as a float, or a sentence that says why it is none."""
-        return check_reward(reward, self.reward_range, self.sigma)
+        return check_reward(reward, self.reward_range, self.sigma, self.rewards)
 
     def renamed(self, arms: tuple[str, ...]) -> Terms:
         """The same with other arms, after some came or went."""
@@ -63,14 +65,15 @@ class Terms:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Terms:
         """The inverse of `to_json`; a field that is missing or has another shape is a KeyError or TypeError."""
-        limits, features = value["reward_range"], value["features"]
+        limits, features, sigma = value["reward_range"], value["features"], value["sigma"]
         return cls(
             str(value["name"]),
             tuple(str(arm) for arm in value["arms"]),
             str(value["fingerprint"]),
-            float(value["sigma"]),
+            None if sigma is None else float(sigma),
             None if limits is None else (float(limits[0]), float(limits[1])),
             float(value["centre"]),
             bool(value["squares"]),
             None if features is None else tuple(tuple(float(x) for x in row) for row in features),
+            str(value["rewards"]),
         )

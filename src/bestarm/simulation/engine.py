@@ -12,11 +12,12 @@ import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
 from bestarm.errors import UserError
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
 from bestarm.simulation import events, pulls
 from bestarm.simulation.environment import Environment, with_interactions
 from bestarm.simulation.interrupts import held_interrupts
+from bestarm.simulation.mirror import mirrored
 from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.rebind import rebind
 from bestarm.simulation.rounds import run_rounds
@@ -93,11 +94,15 @@ class Engine:
             self.method.solve_design(leader, challenger)
 
     def _world(self, number: int) -> Environment:
-        """The environment of a run. Its own draws have a stream of their own, and leave the noise as it is."""
+        """The environment of a run. Its own draws have a stream of their own, and leave the noise as it is.
+
+        They are made on the method's side, where the best arm is the highest.
+        """
         if self.environment.scatter == 0.0:
             return self.environment
         random = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, 1)))
-        return with_interactions(self.environment, self.schedule.agents, random)
+        there = mirrored(self.environment, self.method)
+        return mirrored(with_interactions(there, self.schedule.agents, random), self.method)
 
     def _run_rounds(
         self, world: Environment, random: np.random.Generator, trace: Floats
@@ -133,13 +138,13 @@ class Engine:
     def _arguments(self) -> tuple[Any, ...]:
         return self._arguments_in(self.environment)
 
-    def _arguments_in(self, world: Environment) -> tuple[Any, ...]:
-        method = self.method
+    def _arguments_in(self, environment: Environment) -> tuple[Any, ...]:
+        method, world = self.method, mirrored(environment, self.method)
         if method.kind is Kind.ALONE:
-            return method.test.squares, method.setting, world
+            return method.squares, method.setting, world
         if method.kind is Kind.SYNCHRONOUS:
-            return method.period, method.period_of_all, method.test.squares, method.setting, world
-        return method.plan_width, method.test.squares, method.setting, world, self._clocks
+            return method.period, method.period_of_all, method.squares, method.setting, world
+        return method.plan_width, method.squares, method.setting, world, self._clocks
 
     @cached_property
     def _clocks(self) -> events.Clocks:

@@ -9,6 +9,7 @@ import numpy as np
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import NOBODY, Batch
 from bestarm.problem import Problem
+from bestarm.reward import Limits
 from bestarm.simulation.truth import effects_of, kind_of, means_of, spreads_of, table_of
 from bestarm.simulation.world import PLAIN, REWARDS, World
 
@@ -29,7 +30,7 @@ class Environment(NamedTuple):
     kind: int
     levels: Floats
     spreads: Floats  # the standard deviation of each arm's rewards; of bounded ones their concentration
-    low: float
+    low: float  # where rewards lie; a yes-no reward is one of the two
     high: float
     centre: float  # squares are taken around it
     values: Floats  # a table's measured values, arm after arm
@@ -48,16 +49,16 @@ class Environment(NamedTuple):
 def environment(problem: Problem, world: World = PLAIN) -> Environment:
     """The rewards of a problem in a world, with everything checked."""
     kind = kind_of(problem, world)
-    low, high = problem.reward_range or (-np.inf, np.inf)
+    low, high = (0.0, 1.0) if kind == "yes-no" else problem.reward_range or (-np.inf, np.inf)
     values: Floats = np.zeros(0)
     starts: Counts = np.zeros(1, dtype=np.int64)
     if kind == "table":
-        values, starts, means = table_of(problem, world.table)
+        values, starts, means = table_of(problem, world)
     else:
         means = means_of(problem, kind)
     return Environment(
         kind=REWARDS.index(kind),
-        levels=with_own(REWARDS.index(kind), means, means, effects_of(problem, world)),
+        levels=with_own(REWARDS.index(kind), (low, high), means, means, effects_of(problem, world)),
         spreads=spreads_of(problem, world, kind, means),
         low=low,
         high=high,
@@ -78,25 +79,29 @@ def with_interactions(environment: Environment, sites: int, random: np.random.Ge
     site: by at least a tenth of the smallest gap, for yes-no rewards in log odds. A bounded best arm stays
     inside its range, and as far from its lower end. Offsets come on top.
     """
-    kind, means = environment.kind, environment.means
+    kind, means, low, high = environment.kind, environment.means, environment.low, environment.high
     with np.errstate(divide="ignore", invalid="ignore"):  # the log odds of 0 and 1
-        scale = np.log(means / (1.0 - means)) if kind == YES_NO else means
+        scale = np.log((means - low) / (high - means)) if kind == YES_NO else means
         best = int(np.argmax(scale))
         least = STAYS * (scale[best] - np.delete(scale, best).max())
         drawn = environment.scatter * random.standard_normal((sites, means.size))
         of_best = drawn[:, best].copy()
         if kind == BOUNDED:
-            of_best = of_best.clip(environment.low + least - scale[best], environment.high - scale[best])
+            of_best = of_best.clip(low + least - scale[best], high - scale[best])
         # Where two rates are 0 or 1 there is no difference of log odds, and nothing to limit.
         drawn = np.fmin(drawn, (scale[best] + of_best)[:, None] - scale - least)
         drawn[:, best] = of_best
     known = environment.levels[[row_of(environment.levels.shape[0], site) for site in range(sites)]]
-    return environment._replace(levels=with_own(kind, means, known, drawn), scatter=0.0)
+    return environment._replace(levels=with_own(kind, (low, high), means, known, drawn), scatter=0.0)
 
 
-def with_own(kind: int, means: Floats, levels: Floats, effects: Floats) -> Floats:
+def with_own(kind: int, limits: Limits, means: Floats, levels: Floats, effects: Floats) -> Floats:
     """Levels moved by effects, and after them the arms' own means."""
-    moved = rate(levels, effects) if kind == YES_NO else levels + effects
+    low, high = limits
+    if kind == YES_NO:
+        moved = np.clip(low + (high - low) * rate((levels - low) / (high - low), effects), low, high)
+    else:
+        moved = levels + effects
     return np.concatenate([moved, means[None]])
 
 
@@ -185,8 +190,9 @@ def draw(
             around += spread**2 * random.chisquare(pulls - 1)
         return gaussian, around
     if environment.kind == YES_NO:
-        ones = float(random.binomial(pulls, rate(level, added)))
-        return ones, ones * (1.0 - centre) ** 2 + (pulls - ones) * centre**2
+        ones = float(random.binomial(pulls, rate((level - low) / (high - low), added)))
+        around = ones * (high - centre) ** 2 + (pulls - ones) * (low - centre) ** 2
+        return pulls * low + (high - low) * ones, around
     total: float = 0.0
     square: float = 0.0
     if environment.kind == HEAVY:
@@ -230,7 +236,7 @@ def draw(
 def rate(mean: Any, added: Any) -> Any:
     """expit(logit(p) + a) = p eᵃ/(1 − p + p eᵃ), of numbers or arrays; for a = 0 it is p to the last bit.
 
-    >>> rate(np.array([0.02, 0.5, 1.0, 0.3]), np.array([0.0, np.log(3), -5.0, 1e9])).round(12).tolist()
+    >>> rate(np.array([0.02, 0.5, 1.0, 0.3]), np.array([0.0, np.log(3), -5.0, 1e9])).round(9).tolist()
     [0.02, 0.75, 1.0, 1.0]
     """
     odds = mean * np.exp(np.minimum(np.maximum(added, -MOST_LOG_ODDS), MOST_LOG_ODDS))

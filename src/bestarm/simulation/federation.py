@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
-from bestarm.methods.method import Method
+from bestarm.errors import ProblemWarning
+from bestarm.methods.composed import Method
+from bestarm.problem import Problem
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.messages import Stop
 from bestarm.protocol.server import Server
-from bestarm.simulation.environment import Environment, draw_sum, drift_at, first_pulls, row_of
+from bestarm.simulation.environment import (
+    GAUSSIAN,
+    HEAVY,
+    Environment,
+    draw_sum,
+    drift_at,
+    first_pulls,
+    row_of,
+)
+from bestarm.simulation.mirror import mirrored
 from bestarm.simulation.schedule import Schedule
 
 
@@ -28,10 +41,13 @@ class Federation:
         random: np.random.Generator,
         names: Sequence[str] = (),
     ) -> None:
-        self.environment, self.schedule, self.random = environment, schedule, random
-        start = first_pulls(environment, method.setting.arms, method.test.squares, random)
-        squares = start.squares.tolist() if method.test.squares else None
-        self.server = Server(method, Tally.of(start.pulls.tolist(), start.sums.tolist(), squares))
+        method = _unlimited(method) if environment.kind in (GAUSSIAN, HEAVY) else method
+        self.method, self.schedule, self.random = method, schedule, random
+        self.world = mirrored(environment, method)
+        start = first_pulls(self.world, method.setting.arms, method.squares, random)
+        sums = method.reflect(start.sums, start.pulls).tolist()
+        squares = start.squares.tolist() if method.squares else None
+        self.server = Server(method, Tally.of(start.pulls.tolist(), sums, squares))
         names = names or [f"agent-{m}" for m in range(schedule.agents)]
         self.agents = [Agent(method, name) for name in names]
         for agent in self.agents:
@@ -67,12 +83,27 @@ class Federation:
                 self._known[active] = self.server.samples
 
     def _reward(self, active: int, arm: int) -> float:
-        """What an agent's pull of an arm gives."""
-        world = self.environment
+        """One reward, as a site sees it; reflected there and back, it may be past its range by a rounding."""
+        world = self.world
+        row = row_of(world.levels.shape[0], active)
         added = drift_at(world.drift, world.pace, self._known[active])
-        return draw_sum(world, arm, 1, self.random, row_of(world.levels.shape[0], active), added)
+        reward = float(self.method.reflect(draw_sum(world, arm, 1, self.random, row, added)))
+        low, high = self.method.problem.reward_range or (reward, reward)
+        return min(max(reward, low), high)
 
     @property
     def communications(self) -> int:
         """So far; the upload that settles it has no download."""
         return messages(len(self.server.log), self.server.stopped_at or 0)
+
+
+def _unlimited(method: Method) -> Method:
+    """The same method without the check of what is typed: Gaussian and heavy-tailed rewards know no range."""
+    problem = method.problem
+    if problem.reward_range is None:
+        return method
+    table = {key: value for key, value in problem.to_dict().items() if key not in ("rewards", "reward_range")}
+    told = {"centre": problem.centre} | ({} if problem.sigma is None else {"sigma": problem.sigma})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ProblemWarning)  # said when the problem was made
+        return replace(method, problem=Problem.from_dict(table | told))

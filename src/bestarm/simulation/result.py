@@ -101,7 +101,8 @@ class Result:
     @property
     def wrong(self) -> int:
         """How many answers were worse than the best arm by more than epsilon."""
-        return int((is_wrong(self.means, self.problem.epsilon)[self.returned[self.returned >= 0]]).sum())
+        wrong = is_wrong(self.problem.merits(self.means), self.problem.epsilon)
+        return int(wrong[self.returned[self.returned >= 0]].sum())
 
     @property
     def arms(self) -> dict[str, int]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bestarm.core.counting import messages
-from bestarm.methods.method import Method
+from bestarm.methods.composed import Method
 from bestarm.protocol.server import Server
 from bestarm.simulation.environment import Environment
 from bestarm.simulation.federation import Federation

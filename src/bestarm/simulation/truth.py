@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
 from bestarm.errors import ProblemWarning, UserError
 from bestarm.problem import Problem
-from bestarm.simulation.world import World
+from bestarm.reward import YES_NO
+from bestarm.simulation.world import ALIASES, World
 
 CONCENTRATION = 4.0  # of a bounded reward around its mean; 2 with mean ½ would be uniform
 
 
 def kind_of(problem: Problem, world: World) -> str:
-    """Where rewards come from."""
+    """Where rewards come from: what the world says, else what the problem does."""
     if world.rewards is not None:
         return world.rewards
-    return "table" if world.table else "bounded" if problem.reward_range else "gaussian"
+    return "table" if world.table else ALIASES.get(problem.rewards, problem.rewards)
 
 
 def means_of(problem: Problem, kind: str) -> Floats:
@@ -33,7 +33,13 @@ def means_of(problem: Problem, kind: str) -> Floats:
     means = np.array(problem.means, dtype=np.float64)
     if kind == "yes-no" and ((means < 0).any() or (means > 1).any()):
         raise UserError(f"rewards=yes-no needs means between 0 and 1; they are {means.tolist()}.")
+    if kind == "yes-no" and problem.reward_range is not None:
+        low, high = problem.reward_range
+        if low > 0 or high < 1:
+            raise UserError(f"rewards=yes-no are 0 or 1, and the reward_range is from {low:g} to {high:g}.")
     if kind == "bounded":
+        if problem.rewards == YES_NO:
+            raise UserError(f"rewards=bounded does not fit problem {problem.name!r}, whose rewards are 0 or 1.")
         if problem.reward_range is None:
             raise UserError("rewards=bounded needs a problem with a reward_range.")
         low, high = problem.reward_range
@@ -42,8 +48,14 @@ def means_of(problem: Problem, kind: str) -> Floats:
     return means
 
 
-def table_of(problem: Problem, table: Mapping[str, Sequence[float]] | None) -> tuple[Floats, Counts, Floats]:
+def table_of(problem: Problem, world: World) -> tuple[Floats, Counts, Floats]:
     """A table's values, arm after arm, where each arm's start, and their means."""
+    table = world.table
+    if problem.rewards == YES_NO and {"offsets", "drift", "interactions"} & set(world.given):
+        raise UserError(
+            f"the rewards of problem {problem.name!r} are 0 or 1: a table of them can't be moved by offsets, "
+            "drift or interactions; take rewards=yes-no."
+        )
     if not table:
         raise UserError("rewards=table needs a table of measured values for each arm.")
     unknown, missing = set(table) - set(problem.arms), set(problem.arms) - set(table)
@@ -58,13 +70,6 @@ def table_of(problem: Problem, table: Mapping[str, Sequence[float]] | None) -> t
             problem.check_reward(float(value))
     starts = np.concatenate([[0], np.cumsum([column.size for column in columns])]).astype(np.int64)
     return np.concatenate(columns), starts, np.array([column.mean() for column in columns])
-
-
-def scale_of(problem: Problem, world: World) -> float | None:
-    """About how much a reward scatters: the noise, else what methods are told; None if nobody says."""
-    if world.noise is None:
-        return problem.sigma
-    return math.sqrt(np.mean(np.square(world.noise)))
 
 
 def spreads_of(problem: Problem, world: World, kind: str, means: Floats) -> Floats:
@@ -83,8 +88,8 @@ def spreads_of(problem: Problem, world: World, kind: str, means: Floats) -> Floa
     given = problem.sigma if world.noise is None else world.noise
     if given is None:
         raise UserError(
-            f"problem {problem.name!r} has no sigma, and simulated rewards need a scatter: give noise, "
-            "for instance 0.3."
+            f"problem {problem.name!r} has no sigma, and a simulation needs to know how much rewards scatter: "
+            "give noise, for instance 0.3."
         )
     noise = np.atleast_1d(np.array(given, dtype=np.float64))
     if noise.size not in (1, problem.K):

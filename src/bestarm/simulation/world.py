@@ -21,9 +21,8 @@ class World:
     Parameters:
         rewards: `gaussian`, `yes-no` (1 with the arm's mean as probability, else 0), `bounded` (Beta
             distributed over the problem's reward_range), `table` (drawn from measured values) or `heavy`
-            (Student's t with 3 degrees of freedom). By default the table if there is one, bounded if the
-            problem has a reward_range, else gaussian. `bernoulli` is another word for yes-no, `normal` for
-            gaussian.
+            (Student's t with 3 degrees of freedom). By default the table if there is one, else what the problem
+            says of its rewards. `bernoulli` is another word for yes-no, `normal` for gaussian.
         table: measured values of each arm.
         noise: the standard deviation of a reward, for all arms or one for each; by default the problem's sigma,
             which is what methods are told. Bounded rewards have it where the arm's mean is its own, and without

@@ -199,7 +199,7 @@ def _row(cell: Cell, result: Result) -> dict[str, Any]:
 
 def _run_rows(cell: Cell, result: Result) -> Iterator[dict[str, Any]]:
     what: Mapping[str, Any] = cell.describe() | dict(cell.parameters)
-    wrong = is_wrong(result.means, cell.problem.epsilon)
+    wrong = is_wrong(cell.problem.merits(result.means), cell.problem.epsilon)
     for place, run in enumerate(cell.numbers):
         arm = int(result.returned[place])
         yield {

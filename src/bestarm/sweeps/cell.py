@@ -100,9 +100,9 @@ class Cell:
 
     @property
     def gap(self) -> float:
-        """How far the second best mean is below the best; rounded where only rounding is left."""
+        """How far the second best mean is from the best; rounded where only rounding is left."""
         assert self.problem.means is not None
-        second, best = np.sort(self.problem.means)[-2:].tolist()
+        second, best = np.sort(self.problem.merits(self.problem.means))[-2:].tolist()
         return float(round(best - second, 12))
 
     def describe(self) -> dict[str, Any]:

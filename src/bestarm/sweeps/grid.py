@@ -28,7 +28,10 @@ KEYS = ("problem", "method", "agents", "runs", "seeds", "engine", "max_samples",
 VARIED = ("sigma", "delta", "epsilon")  # a list of these is a grid
 FILE_KEYS = ("path", "name", *VARIED)
 GAP_KEYS = ("K", "gaps", "best", "name", *VARIED)
-INLINE_KEYS = ("means", "arms", "features", "theta", "reward_range", "normalise", "name", *VARIED)
+INLINE_KEYS = (
+    *("means", "arms", "features", "theta", "rewards", "reward_range", "goal", "sites", "normalise", "name"),
+    *VARIED,
+)
 
 
 def load_grid(path: str | os.PathLike[str], runs: int | None = None) -> list[Cell]:
@@ -179,7 +182,7 @@ def _check_names(problems: Iterable[Problem]) -> None:
     """Two different problems must look different in the table of results."""
     seen: dict[tuple[object, ...], Problem] = {}
     for problem in problems:
-        gap = None if problem.means is None else tuple(sorted(problem.means.tolist())[-2:])
+        gap = None if problem.means is None else tuple(sorted(problem.merits(problem.means).tolist())[-2:])
         looks = (problem.name, problem.K, problem.dimension, gap, problem.sigma, problem.delta, problem.epsilon)
         if seen.setdefault(looks, problem) != problem:
             raise UserError(f"two different problems are called {problem.name!r}; give each its own name.")

@@ -87,6 +87,7 @@ def _study(method: Method) -> tuple[Server, list[Download | Stop], list[Agent]]:
     for number, agent in enumerate(agents):
         answers.append(server.receive(Join(agent.name, plate=None if number else 5)))
         agent.receive(answers[-1])
+    sigma = method.problem.sigma or 0.0
     means = dict(zip(names, [] if method.problem.means is None else method.problem.means, strict=True))
     for turn in range(40):
         agent = agents[turn % AGENTS]
@@ -94,7 +95,7 @@ def _study(method: Method) -> tuple[Server, list[Download | Stop], list[Agent]]:
             break
         while agent.upload is None:
             (trial,) = agent.ask()
-            agent.tell(trial, chance.gauss(means[trial.arm], method.problem.sigma))
+            agent.tell(trial, chance.gauss(means[trial.arm], sigma))
         answers.append(server.receive(agent.upload))
         text = json.dumps(answers[-1].to_json(names))
         agent.receive(reply_from_json(json.loads(text), method.problem))
@@ -174,7 +175,7 @@ def answers_are_right(method: Method, who: str) -> None:
     engine = _engine(method, "events")
     outcomes = [engine.run(number) for number in range(2 * RUNS)]
     demand(all(outcome.stopped for outcome in outcomes), f"{who}: runs end without an answer")
-    wrong = is_wrong(engine.environment.means, method.problem.epsilon)
+    wrong = is_wrong(method.problem.merits(engine.environment.means), method.problem.epsilon)
     errors = sum(bool(wrong[outcome.arm]) for outcome in outcomes)
     demand_rate(errors, len(outcomes), method.problem.delta, f"{who}: its answers are wrong too often")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning
 from bestarm.methods import TESTS, Method
 from bestarm.methods import method as build
-from bestarm.methods.method import batch_of
+from bestarm.methods.composed import batch_of
 from bestarm.problem import Problem
 from bestarm.simulation.api import prepare
 from bestarm.testing.demand import close, demand, demand_rate, same_bits
@@ -44,7 +45,16 @@ def _method(test: Test, tabular: Problem = TABULAR, linear: Problem = LINEAR, ag
         warnings.simplefilter("ignore", ProblemWarning)
         if test.model.linear:
             return build("sharp", linear, agents=agents, stopping=test.name)
+        if test.inside_batches:
+            return build(
+                "sharp", tabular, agents=agents, stopping=test.name, selection="race", trigger="finish"
+            )
         return build("famabpe", tabular, agents=agents, stopping=test.name)  # its loop is compiled in no time
+
+
+def _with(method: Method, **changes: Any) -> Method:
+    """The same method with other numbers in its setting."""
+    return replace(method, setting=method.setting._replace(**changes))
 
 
 def _states(method: Method, seed: int = 0) -> Iterator[tuple[Any, Tally]]:
@@ -83,7 +93,7 @@ def batches_are_folded(test: Test, who: str) -> None:
         demand(state.estimate.values.shape == (method.problem.K,), f"{who}: it must have a value for every arm")
     shifted = method.begin()
     for tally in batches(method, 6, 0):
-        rows = {arm: [row[0], row[1] + row[0], *row[2:]] for arm, row in tally.rows.items()}
+        rows = {arm: [row[0], row[1] + row[0] * (arm == 0), *row[2:]] for arm, row in tally.rows.items()}
         shifted = method.fold(shifted, Tally.from_rows(rows, tally.size), 0)
     demand(
         not close(shifted.estimate.values, state.estimate.values),
@@ -146,20 +156,20 @@ def readings_have_their_form(test: Test, who: str) -> None:
 def more_arms_cost_evidence(test: Test, who: str) -> None:
     """A union over more arms never makes it surer."""
     method = _method(test)
-    setting = method.setting
-    for state, _ in _states(method):
-        dearer = method.rules.read(state, setting._replace(counted=setting.counted + 5))
-        demand(dearer.evidence <= method.read(state).evidence, f"{who}: with more arms to pay for it is surer")
+    dearer = _with(method, counted=method.setting.counted + 5)
+    for (state, _), (same, _) in zip(_states(method), _states(dearer), strict=True):
+        more, usual = dearer.read(same).evidence, method.read(state).evidence
+        demand(more <= usual, f"{who}: with more arms to pay for it is surer")
 
 
 def a_smaller_delta_costs_evidence(test: Test, who: str) -> None:
     """Who wants to be surer waits longer: δ is a part of the threshold."""
     method = _method(test)
-    stricter = method.setting._replace(delta=method.setting.delta / 100)
+    stricter = _with(method, delta=method.setting.delta / 100)
     told = [
-        (method.rules.read(state, stricter).evidence, method.read(state).evidence)
+        (stricter.read(same).evidence, method.read(state).evidence)
         for seed in range(5)
-        for state, _ in _states(method, seed)
+        for (state, _), (same, _) in zip(_states(method, seed), _states(stricter, seed), strict=True)
     ]
     demand(all(strict <= usual for strict, usual in told), f"{who}: with a smaller delta it is surer")
     demand(any(strict < usual for strict, usual in told), f"{who}: delta makes no difference")

@@ -45,11 +45,12 @@ def seen(method: Method, pulls: Sequence[int], chance: random.Random) -> Tally:
     """So many pulls of each arm, with Gaussian rewards, drawn one by one."""
     problem, rows = method.problem, {}
     assert problem.means is not None
+    assert problem.sigma is not None
     means = problem.means.tolist()
     for arm, count in enumerate(pulls):
         rewards = [chance.gauss(means[arm], problem.sigma) for _ in range(count)]
         row = [count, math.fsum(rewards)]
-        if method.test.squares:
+        if method.squares:
             row.append(math.fsum((reward - problem.centre) ** 2 for reward in rewards))
         if count:
             rows[arm] = row

@@ -30,6 +30,7 @@ def work(world: Any, agents: list[bestarm.Agent], uploads: int) -> dict[str, int
         upload = None
         for trial in agent.ask(10**6):
             assert PROBLEM.means is not None
+            assert PROBLEM.sigma is not None
             mean = PROBLEM.means[PROBLEM.arms.index(trial.arm)]
             upload = agent.tell(trial, chance.gauss(mean, PROBLEM.sigma))
         assert upload is not None

@@ -44,6 +44,7 @@ def run_agents(world: Any, study: str, names: list[str], seed: int = 0) -> None:
         for trial in agent.ask(chance.randint(1, 9)):
             assert problem is not None
             assert problem.means is not None
+            assert problem.sigma is not None
             upload = agent.tell(
                 trial, chance.gauss(problem.means[problem.arms.index(trial.arm)], problem.sigma)
             )

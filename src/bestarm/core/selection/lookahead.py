@@ -30,7 +30,7 @@ def track(pulls: Counts, view: View, reading: Reading, setting: Setting) -> int:
     samples = float(pulls.sum())
     if pulls[fewest] < min(math.sqrt(5.0 * samples / setting.arms), 0.25 * samples / setting.arms):
         return fewest
-    values, sigma = view.values, setting.sigma
+    values, sigma = view.values, view.noise
     counts = pulls.astype(np.float64)
     leader = int((values + sigma * np.sqrt(2.0 * math.log(samples) / counts)).argmax())
     if 2.0 * counts[leader] ** 2 < (counts * counts).sum():

@@ -9,12 +9,11 @@ import numpy as np
 from bestarm.core.arrays import Floats
 from bestarm.core.breaking import Reading, read
 from bestarm.core.estimate import SEPARATE
+from bestarm.core.mixture import LOG_2, one_sided
 from bestarm.core.parameters import PSEUDO_COUNT
 from bestarm.core.rules import Test
 from bestarm.core.setting import Setting
 from bestarm.core.state import Totals
-
-LOG_2, SQRT_2, SQRT_PI = math.log(2.0), math.sqrt(2.0), math.sqrt(math.pi)
 
 
 def pairs(state: Totals, setting: Setting) -> Reading:
@@ -93,20 +92,6 @@ def where_slope(slope: float) -> float:
         if abs(step) < 1e-12 * (1.0 + abs(z)):
             break
     return z
-
-
-def one_sided(z: float) -> tuple[float, float, float]:
-    """`z²/2 + log Φ(z)`, the heart of a one-sided normal mixture, with its first and second derivative."""
-    x = -z / SQRT_2
-    if x < 4.0:
-        below = 0.5 * math.erfc(x)
-        value, mills = 0.5 * z * z + math.log(below), math.exp(-0.5 * z * z) / (SQRT_2 * SQRT_PI * below)
-    else:  # the continued fraction of exp(x²) erfc(x), which is all but exact here
-        tail = x
-        for n in range(40, 0, -1):
-            tail = x + 0.5 * n / tail
-        value, mills = -math.log(2.0 * SQRT_PI * tail), SQRT_2 * tail
-    return value, z + mills, 1.0 - mills * (z + mills)
 
 
 def mixture_radii(state: Totals, setting: Setting) -> Floats:

@@ -13,6 +13,8 @@ EARLY = 100.0  # samples an arm until which a batch may make the samples grow by
 # The dial: growth a, reach h and aim c of a batch, by what is to be spared.
 THRIFT = {"samples": (0.02, 0.3, 0.1), "balanced": (0.05, 1.4, 0.18), "messages": (0.2, 4.0, 0.3)}
 
+THRIFT_PARAMETER = Parameter("thrift", "what to spare", "word", "balanced", tuple(THRIFT))
+
 
 def aim(view: View, reading: Reading, arm: int, setting: Setting) -> int:
     """`sharp`'s batch: grow geometrically while little is known, aim at the end when it comes into sight.
@@ -32,5 +34,5 @@ AIM = Trigger(
     "aim",
     "batches that grow while little is known and aim at the end when it comes into sight",
     aim,
-    parameters=(Parameter("thrift", "what to spare", "word", "balanced", tuple(THRIFT)),),
+    parameters=(THRIFT_PARAMETER,),
 )

@@ -2,13 +2,13 @@
 
 import { make, part, say } from "./dom.js";
 import { cell, Paged } from "./paged.js";
-import { count, counted, decimals, fixed, named, percent } from "./words.js";
+import { count, counted, decimals, fixed, named, percent, upward } from "./words.js";
 
 /** Arms in the order that is asked for. By default the leader, the challenger, then the best estimates. */
-export function ordered(arms, verdict, order) {
+export function ordered({ arms, verdict, problem }, order) {
   if (order === "given") return arms;
   const rank = (arm) => (arm.arm === verdict.leader ? 0 : arm.arm === verdict.challenger ? 1 : 2);
-  const value = (arm) => arm.mean ?? -Infinity;
+  const value = (arm) => (arm.mean === null ? -Infinity : upward(problem) * arm.mean);
   const byPulls = (a, b) => b.pulls - a.pulls;
   const byEstimate = (a, b) => rank(a) - rank(b) || value(b) - value(a) || byPulls(a, b);
   return [...arms].sort(order === "pulls" ? byPulls : byEstimate);
@@ -79,13 +79,13 @@ export class Arms {
   }
 
   redraw() {
-    const { arms, verdict } = this.status;
+    const { arms } = this.status;
     this.scale = scale(arms);
     this.places = places(arms);
     this.most = arms.reduce((most, arm) => Math.max(most, arm.pulls), 1);
     say(part(this.page, "arms-text"), this.about(arms));
     this.axis();
-    this.table.show(ordered(arms, verdict, this.order.value));
+    this.table.show(ordered(this.status, this.order.value));
   }
 
   /** What can be said about the intervals; a study whose test gives none says nothing about them. */

@@ -1,7 +1,7 @@
 // What a coordinator wants to know first: does it run, who leads, how sure, how much longer, who is silent.
 
 import { announce, make, part, say } from "./dom.js";
-import { ago, bytes, count, counted, decimals, duration, durations, fixed, more, named, percent } from "./words.js";
+import { ago, bytes, count, counted, decimals, duration, durations, fixed, more, named, percent, upward } from "./words.js";
 
 const NAMED = 3; // silent sites that are called by name
 
@@ -51,7 +51,7 @@ export class Glance {
     this.verdict(status, history);
   }
 
-  lead({ verdict, samples, arms }) {
+  lead({ verdict, samples, arms, problem }) {
     const mean = (name) => arms.find((arm) => arm.arm === name);
     const [first, second] = [mean(verdict.leader), mean(verdict.challenger)];
     say(this.part("leader"), samples ? verdict.leader : "Nobody yet");
@@ -59,7 +59,7 @@ export class Glance {
     if (samples && verdict.breaking_index === null) {
       text = "so far; not every arm was tried";
     } else if (first?.low != null && second?.low != null) {
-      const gap = first.mean - second.mean;
+      const gap = upward(problem) * (first.mean - second.mean);
       text = `by ${fixed(gap, Math.min(decimals((first.high - first.low) / 2), 4))} before ${named(second.arm)}`;
     }
     say(this.part("margin"), text);

@@ -52,7 +52,7 @@ export function progressPicture(status, canvas, title) {
 
 /** Estimates, intervals and pulls of the first arms in the order that is on the screen. */
 export function armsPicture(status, order) {
-  const arms = ordered(status.arms, status.verdict, order).slice(0, MOST);
+  const arms = ordered(status, order).slice(0, MOST);
   const range = scale(status.arms);
   const digits = places(status.arms);
   const [left, right, row] = [230, 640, 28];

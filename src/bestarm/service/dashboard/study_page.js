@@ -52,7 +52,8 @@ function draw(page, { glance, progress, arms, sites }, watch) {
 /** What stays as it is while a study runs. */
 function about(page, status) {
   const { problem, method, agents, promise, parameters, arms } = status;
-  const goal = problem.epsilon ? `an arm within ${problem.epsilon} of the best` : "the best";
+  const best = problem.goal === "lowest" ? "the lowest mean" : "the best";
+  const goal = problem.epsilon ? `an arm within ${problem.epsilon} of ${best}` : best;
   say(
     part(page, "about"),
     `${counted(arms.length, "arm")} · looking for ${goal}, wrong with probability at most ${problem.delta} · method ${method}`,
@@ -60,7 +61,8 @@ function about(page, status) {
   const box = part(page, "promise");
   if (box.children.length) return;
   box.append(...promise.split("\n").map((line) => make("p", {}, line)));
-  const noise = problem.reward_range ? { "reward range": problem.reward_range.join(" to ") } : {};
+  const { rewards, sites } = problem;
+  const noise = { rewards, sites, "reward range": problem.reward_range?.join(" to ") };
   const facts = { method, ...parameters, delta: problem.delta, epsilon: problem.epsilon, sigma: problem.sigma, ...noise };
   facts["sites expected"] = count(agents);
   facts["created"] = new Date(status.created_at).toLocaleString("en-GB");

@@ -6,7 +6,7 @@ import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from bestarm.service.http.bodies import PATIENCE
+from bestarm.service.http.bodies import COMPLETE, PATIENCE
 
 MOST_HEAD = 65_536  # bytes of a request that are not its body
 
@@ -49,6 +49,10 @@ class Wire(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
         self._beside -= len(body)
+
+    def on_message_complete(self) -> None:
+        self.scope["extensions"] = {COMPLETE: {}}
+        super().on_message_complete()
 
     def _in_time(self) -> None:
         if self._late is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bestarm.core.counting import messages
 from bestarm.core.plan import Plan
-from bestarm.protocol.entries import Entry, Join, Upload
+from bestarm.protocol.entries import Entry, FromSite, Join, Upload
 from bestarm.protocol.messages import MOST_PULLS, Download, Stop
 from bestarm.protocol.server import Server
 from bestarm.service.storage.overview import Charter, Contribution, Judged, Overview
@@ -79,14 +79,14 @@ class Ledger:
         elif isinstance(entry, Join):
             site = self.sites.get(entry.agent, NOTHING)
             self.sites[entry.agent] = replace(site, last_seen=max(site.last_seen, received_at))
-        if isinstance(entry, Join | Upload):
+        if isinstance(entry, FromSite):
             self.asked[entry.agent] = asked
 
-    def plan_now(self, entry: Join | Upload) -> Plan:
-        """The plan of a site from all that is known."""
+    def answer_now(self, agent: str) -> tuple[Download, Plan]:
+        """What a site is told from all that is known, and the plan in it; the same for all that work alike."""
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
-                return self.server.plan_now(entry.agent)
+                return self.server.answer_now(agent)
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             raise OutOfRange from error
 
@@ -97,7 +97,7 @@ class Ledger:
         reply = self.server.answer(place)
         made, logged.plan = logged.plan, None
         entry = logged.entry
-        if made is not None and isinstance(entry, Join | Upload) and self.server.last[entry.agent] == place:
+        if made is not None and isinstance(entry, FromSite) and self.server.last[entry.agent] == place:
             self.asked[entry.agent] = made.size
         return reply, made
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, case, select
 
 from bestarm.core.plan import Plan
 from bestarm.errors import ServiceError, UserError
-from bestarm.protocol.entries import Entry, Join, Upload, body_of, entry_from
+from bestarm.protocol.entries import Entry, FromSite, Upload, body_of, entry_from
 from bestarm.protocol.messages import plan_from_json, plan_to_json
 from bestarm.service.storage.ledger import Ledger, OutOfRange
 from bestarm.service.storage.tables import entries
@@ -59,7 +59,7 @@ def plan_text(plan: Plan | None, arms: tuple[str, ...]) -> str | None:
 def written(ledger: Ledger, place: int, body: str, received_at: str, plan: str | None) -> Written:
     """The row of an entry that a ledger has taken; body and plan are JSON."""
     study, entry = ledger.study, ledger.server.entries[place].entry
-    agent = entry.agent if isinstance(entry, Join | Upload) else None
+    agent = entry.agent if isinstance(entry, FromSite) else None
     sequence = entry.sequence if isinstance(entry, Upload) else None
     return study.id, place + 1, entry.word, entry.id, agent, sequence, body, received_at, plan
 

@@ -45,7 +45,7 @@ def check_method(
             raise UserError(f"{name} can be simulated, not served; take {either(federated())}.")
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             nothing = [0.0] * problem.K
-            built.verdict(Tally.of([1] * problem.K, nothing, nothing if built.test.squares else None))
+            built.verdict(Tally.of([1] * problem.K, nothing, nothing if built.squares else None))
     except (ArithmeticError, np.linalg.LinAlgError):
         raise UserError(
             "problem: its numbers are too large or too small to compute with; scale them."

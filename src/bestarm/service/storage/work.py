@@ -6,9 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from bestarm.core.plan import Plan
 from bestarm.errors import Refused, ServiceError
-from bestarm.protocol.entries import Close, Entry, Join, Reopen, Upload
+from bestarm.protocol.entries import Close, Entry, FromSite, Join, Reopen, Upload
 from bestarm.protocol.messages import Conflict, Download, Gap, Over, ProtocolError, Stop
 from bestarm.service.storage import log, studies
 from bestarm.service.storage.joining import news
@@ -43,8 +42,11 @@ class Work:
         self._rows: list[log.Written] = []
 
     def lock(self, ids: set[int]) -> None:
-        """Lock these studies until the commit, in the order of their ids, so that nobody waits in a ring."""
-        for study in sorted(ids):
+        """Lock these studies until the commit, in the order of their ids, so that nobody waits in a ring.
+
+        SQLite has one writer anyway.
+        """
+        for study in sorted(ids) if self.connection.dialect.name == "postgresql" else ():
             if self.connection.execute(LOCK, {"study": study}).scalar() is None:
                 raise ServiceError(GONE)
 
@@ -61,7 +63,9 @@ class Work:
                 ledger = Ledger(study)
                 log.catch_up(self.connection, ledger)
                 given_out = select(study_rows.c.stopped_at, study_rows.c.verdict)
-                row = self.connection.execute(given_out.where(study_rows.c.id == study.id)).one()
+                row = self.connection.execute(given_out.where(study_rows.c.id == study.id)).first()
+                if row is None:
+                    raise ServiceError(GONE)
                 if row.stopped_at is not None and row.stopped_at > len(ledger.judged):
                     # Another server has stopped the study between the two questions.
                     log.catch_up(self.connection, ledger)
@@ -142,10 +146,10 @@ class Work:
         Plans are the costly part. So they are made from all that was taken together, once for all sites that
         work alike.
         """
-        made: dict[Any, tuple[Plan, str | None]] = {}
+        made: dict[Any, tuple[Download, int, str | None]] = {}
         for ledger, place, body, received_at, taken in self._unanswered:
             server, entry = ledger.server, ledger.server.entries[place].entry
-            if server.stopped or not isinstance(entry, Join | Upload):
+            if server.stopped or not isinstance(entry, FromSite):
                 # Who was heard before the stop gets a plan from what was known then.
                 taken.answer, plan = ledger.answer(place, None)
                 text = log.plan_text(plan, server.arms)
@@ -153,10 +157,9 @@ class Work:
                 site = server.sites[entry.agent]
                 alike = ledger.study.id, site.plate, site.cannot
                 if alike not in made:
-                    plan = ledger.plan_now(entry)
-                    made[alike] = plan, log.plan_text(plan, server.arms)
-                plan, text = made[alike]
-                taken.answer, _ = ledger.answer(place, plan)
+                    reply, plan = ledger.answer_now(entry.agent)
+                    made[alike] = reply, plan.size, log.plan_text(plan, server.arms)
+                taken.answer, ledger.asked[entry.agent], text = made[alike]
             self._rows.append(log.written(ledger, place, body, received_at, text))
         self._unanswered = []
 

@@ -69,7 +69,7 @@ def _list(name: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _csv(overview: Overview) -> Iterator[str]:
-    squares = overview.study.method.test.squares
+    squares = overview.study.method.squares
     line = io.StringIO()
     table = csv.writer(line, lineterminator="\n")
     columns = ["position", "agent", "sequence", "received_at", "arm", "pulls", "reward_sum"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bestarm.methods import Method
+from bestarm.reward import BOUNDED, HIGHEST, YES_NO
 
 
 def promise(method: Method) -> str:
@@ -18,7 +19,8 @@ def promise(method: Method) -> str:
 
 def _guarantee(method: Method) -> str:
     epsilon = method.problem.epsilon
-    what = "the best one" if epsilon == 0 else f"the best one or within {epsilon:g} of it"
+    best = "the best one" if method.problem.goal == HIGHEST else "the best one, that with the lowest mean,"
+    what = best if epsilon == 0 else f"{best} or within {epsilon:g} of it"
     return (
         f"The arm that this study returns is {what}, except with probability at most {method.problem.delta:g}."
     )
@@ -39,14 +41,22 @@ def _agents(method: Method) -> str:
 def _assumptions(method: Method) -> str:
     problem, test = method.problem, method.test
     parts = []
-    if problem.reward_range is not None:
+    if problem.rewards == YES_NO:
+        parts.append("rewards are 0 or 1")
+    elif problem.rewards == BOUNDED and problem.reward_range is not None:
         parts.append("rewards lie between {:g} and {:g}".format(*problem.reward_range))
-    elif test.needs_sigma:
+    elif test.noise != "none" and problem.sigma is not None:
         scale = f"sub-Gaussian scale at most {problem.sigma:g}"
         parts.append(f"rewards scatter around their arm's mean with {scale}")
+    elif test.noise == "either":
+        parts.append("rewards scatter about normally, by the same amount for every arm, which is measured")
     parts.append("trials are independent")
     if test.sites_alike:
         parts.append("an arm's mean is the same at every site and all the time")
+    else:
+        parts.append(
+            "the same arm is the best at every site and all the time, however else sites and days differ"
+        )
     parts.append("whether and when a site sends a batch does not depend on the rewards in it")
     if test.model.linear:
         parts.append("an arm's mean is a linear function of its features")

@@ -202,11 +202,12 @@ class TermsAnswer(Shape):
     name: str = Field(examples=["ligands"])
     arms: list[str] = Field(examples=[["A", "B"]])
     fingerprint: str = Field(examples=[FINGERPRINT])
-    sigma: float = Field(examples=[0.3])
+    sigma: float | None = Field(examples=[0.3], description="Null where it is measured.")
     reward_range: tuple[float, float] | None = Field(examples=[None])
     centre: float = Field(examples=[0.0])
     squares: bool = Field(examples=[False], description="Whether a tally has sums of (reward − centre)².")
     features: list[list[float]] | None = Field(examples=[None])
+    rewards: Literal["normal", "yes-no", "bounded"] = Field(examples=["normal"])
 
 
 class JoinAnswer(Shape):

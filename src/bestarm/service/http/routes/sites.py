@@ -8,13 +8,15 @@ from starlette.responses import Response
 
 from bestarm import __version__
 from bestarm.errors import Refused
-from bestarm.protocol.entries import Join, Upload
+from bestarm.protocol.entries import Join
+from bestarm.protocol.messages import Download, Stop, upload_from_json
 from bestarm.protocol.terms import Terms
 from bestarm.protocol.version import HEADER, VERSION, check_site
-from bestarm.service.http.bodies import answer, read_object, read_shape
+from bestarm.service.http.bodies import COMPACT, answer, answer_text, read_object, read_shape
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, answers
 from bestarm.service.http.service import Service
+from bestarm.service.storage.overview import Charter
 from bestarm.service.storage.tokens import Role
 
 AGENT = (Role.AGENT,)
@@ -31,10 +33,24 @@ SPOKEN = {
 }
 
 
+class Replies:
+    """The JSON of replies. Those that a commit answers mostly get the same one, so the last is kept."""
+
+    def __init__(self) -> None:
+        self._last: Download | Stop | None = None
+        self._text = ""
+
+    def text(self, reply: Download | Stop, study: Charter) -> str:
+        """The reply as JSON."""
+        if reply is not self._last:
+            self._last, self._text = reply, COMPACT.encode(reply.to_json(study.problem.arms))
+        return self._text
+
+
 def router(service: Service) -> APIRouter:
     """The routes of agents."""
     routes = APIRouter(prefix="/v1", tags=["sites"])
-    storage, limits, access = service.storage, service.limits, service.access
+    storage, limits, access, replies = service.storage, service.limits, service.access, Replies()
 
     @routes.post(
         "/studies/{study}/join",
@@ -78,14 +94,13 @@ def router(service: Service) -> APIRouter:
         found = await service.study(study)
         if isinstance(body.get("tally"), dict) and len(body["tally"]) > limits.arms:
             raise Refused(f"tally: it names more than {limits.arms} arms.", "too-large", 413)
-        message = Upload.from_json(body, found.problem)
+        message = upload_from_json(body, found.problem)
         if message.agent != token.agent:
             sentence = (
                 f"this token is for agent {token.agent!r}, and the upload is from {message.agent[:70]!r}."
             )
             raise Refused(sentence, "other-agent", 403)
         taken = await storage.take(found, message)
-        reply = taken.reply.to_json(found.problem.arms)
-        return answer({"position": taken.position, "reply": reply})
+        return answer_text(f'{{"position":{taken.position},"reply":{replies.text(taken.reply, found)}}}')
 
     return routes

@@ -19,6 +19,7 @@ from bestarm.core.tally import Tally
 from bestarm.methods.design import minimal_weights
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
+from bestarm.reward import reflected
 from bestarm.verdict import Verdict
 
 
@@ -47,11 +48,17 @@ class Method:
     setting: Setting
     period: int
     period_of_all: bool
+    mirror: float | None = None  # where the lowest is wanted: around it rewards are reflected
 
     @property
     def kind(self) -> Kind:
         """Who takes part."""
         return self.recipe.kind
+
+    @property
+    def squares(self) -> bool:
+        """Whether a tally must have sums of squares."""
+        return self.test.squares or (self.test.noise == "either" and self.problem.sigma is None)
 
     def begin(self, start: Tally | None = None) -> Any:
         """The state of a study in which nothing was measured, or in which everybody knows a tally."""
@@ -60,7 +67,13 @@ class Method:
 
     def fold(self, state: Any, tally: Tally, site: int) -> Any:
         """The state after one more batch. The given one is used up."""
-        return self.rules.fold(state, batch_of(tally, site), self.setting)
+        batch = batch_of(tally, site)
+        turned = batch._replace(sums=self.reflect(batch.sums, batch.pulls))  # squares around the centre stay
+        return self.rules.fold(state, turned, self.setting)
+
+    def reflect(self, rewards: Any, pulls: Any = 1) -> Any:
+        """Rewards, or sums of so many, as the rules see them, for whom the highest is best; and back again."""
+        return rewards if self.mirror is None else reflected(rewards, self.mirror, pulls)
 
     def read(self, state: Any) -> Reading:
         """Leader, challenger and evidence; nothing is settled before every arm was pulled."""

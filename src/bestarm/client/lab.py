@@ -8,24 +8,21 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from urllib.parse import quote
 
 import httpx
 
-from bestarm.client.agreement import check_identity, check_sequence, identity_of
 from bestarm.client.connection import Connection
-from bestarm.client.journal import Happening, Journal, JournalError, Line, Said, reply_line, upload_line
+from bestarm.client.exchange import Exchange
+from bestarm.client.journal import Happening, Journal, JournalError, Line, upload_line
 from bestarm.client.overview import Overview
 from bestarm.client.patience import Patience
-from bestarm.errors import ProblemWarning, Refused, ServiceError, UserError
+from bestarm.errors import ProblemWarning, ServiceError, UserError
 from bestarm.protocol.agent import Agent
-from bestarm.protocol.messages import Download, Stop, Trial, reply_from_json, verdict_to_json
+from bestarm.protocol.messages import Trial, verdict_to_json
 from bestarm.protocol.terms import Terms
-from bestarm.protocol.version import check_server
 from bestarm.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -99,43 +96,25 @@ class Lab:
         self.journal = journal
         self.patience = Patience() if patience is None else patience
         self.waiting_for = ""  # what keeps this site from going on, in a sentence; empty if nothing does
-        self._study = study
+        self._exchange = Exchange(connection, journal, study, plate, cannot)
         self._lock = threading.RLock()
-        self._met = False  # whether this process has compared its journal with the server
-        self._agent: Agent | None = None
-        self._left_open: set[int] = set()  # by an earlier process, and not handed out again yet
-        if journal.identity is not None:
-            if study not in (None, journal.identity.study):
-                raise UserError(
-                    f"journal {journal.path}: it belongs to study {journal.identity.study!r}, not {study!r}; "
-                    "each study needs a journal of its own."
-                )
-            if resume:
-                self._left_open = set(self.agent.open)
-        self._before = journal.said or Said()  # what the server heard last
-        self._note(plate, cannot)
+        # Trials that an earlier process left open, and that were not handed out again yet.
+        self._left_open = set(self.agent.open) if resume and self.joined else set()
 
-    def _note(self, plate: int | None, cannot: Sequence[str] | None) -> None:
-        """Write down how this site works, if that is new."""
-        if plate is not None and (isinstance(plate, bool) or not isinstance(plate, int) or plate < 1):
-            raise UserError(f"plate is {plate!r}; it must be a whole number of at least 1.")
-        if isinstance(cannot, str) or not all(isinstance(arm, str) for arm in cannot or ()):
-            raise UserError(f"cannot is {cannot!r}; it must be a list of arms.")
-        old = self._before
-        now = Said(
-            old.plate if plate is None else plate,
-            old.cannot if cannot is None else tuple(cannot),
-            old.number,
-        )
-        if self.journal.said is None:
-            self.journal.say(now)
-        elif now != old:
-            self.journal.say(replace(now, number=old.number + 1))
+    @property
+    def joined(self) -> bool:
+        """Whether this journal has joined its study; from then on it can be used offline."""
+        return self._exchange.joined
+
+    @property
+    def agent(self) -> Agent:
+        """The state machine that the journal leads to."""
+        return self._exchange.agent
 
     @property
     def has_news(self) -> bool:
         """Whether this site works in another way now, and the server does not know yet."""
-        return not self._met and self.journal.said != self._before
+        return self._exchange.has_news
 
     def try_to_say(self) -> None:
         """Tell the server how this site works now; if it is away, it hears of it when there is more to say."""
@@ -145,20 +124,6 @@ class Lab:
             raise
         except ServiceError as error:
             log.info("the server does not know yet how this site works: %s", error)
-
-    @property
-    def joined(self) -> bool:
-        """Whether this journal has joined its study; from then on it can be used offline."""
-        return self.journal.identity is not None
-
-    @property
-    def agent(self) -> Agent:
-        """The state machine that the journal leads to."""
-        if self._agent is None:
-            if not self.joined:
-                raise UserError(f"journal {self.journal.path}: it has not joined a study yet; sync first.")
-            self._agent = self.journal.replay()
-        return self._agent
 
     @property
     def site(self) -> str:
@@ -220,7 +185,7 @@ class Lab:
             return []
         under_way = self.agent.upload is None  # then the server can only have the verdict
         try:
-            self._exchange()
+            self._exchange.send_and_fetch()
         except ServiceError as error:
             if not under_way or isinstance(error, JournalError):
                 raise
@@ -236,7 +201,7 @@ class Lab:
         again = [trial for trial in self.open if trial.number in self._left_open] if self._left_open else []
         again = again[:n]
         self._left_open -= {trial.number for trial in again}
-        with self._all_or_nothing():
+        with self._exchange.all_or_nothing():
             new = self.agent.ask(n - len(again))
             if new:
                 self.journal.append(*(Line(Happening.ASKED, trial.number, trial.arm) for trial in new))
@@ -255,7 +220,7 @@ class Lab:
                 return self._already_told(trial, reward)
             arm = self.terms.arms[self.agent.open[number]]
             self._check_arm(trial, arm)
-            with self._all_or_nothing():
+            with self._exchange.all_or_nothing():
                 lines = [Line(Happening.TOLD, number, arm, reward)]
                 if self.agent.tell(number, reward) is not None:
                     lines.append(upload_line(self.agent))
@@ -290,7 +255,7 @@ class Lab:
 
         This is harmless when the reason has nothing to do with the reward that was seen or expected.
         """
-        with self._lock, self._all_or_nothing():
+        with self._lock, self._exchange.all_or_nothing():
             self.agent.give_back(_number(trial))
             self.journal.append(Line(Happening.GIVEN_BACK, _number(trial)))
 
@@ -302,7 +267,7 @@ class Lab:
         over, the material is used up, the site closes. It is not harmless to leave because they look good or
         bad. Trials still open are dropped: they can't be told any more. The site may go on with `ask` later.
         """
-        with self._lock, self._all_or_nothing():
+        with self._lock, self._exchange.all_or_nothing():
             if self.agent.close_batch() is not None:
                 self.journal.append(upload_line(self.agent))
         if self.agent.upload is None:
@@ -315,7 +280,7 @@ class Lab:
 
         It tries once, or for `wait` seconds, or, with None, until it succeeds.
         """
-        self._persist(self._exchange, wait)
+        self._persist(self._exchange.send_and_fetch, wait)
 
     def status(self) -> dict[str, Any]:
         """Where this site stands, from its journal alone, in plain values."""
@@ -338,7 +303,7 @@ class Lab:
 
     def study(self) -> Overview:
         """Where the whole study stands, from the server: plain values, which a notebook shows as a picture."""
-        return Overview(self.connection.call("GET", f"{self._place()}/status"))
+        return Overview(self.connection.call("GET", f"{self._exchange.place()}/status"))
 
     def close(self) -> None:
         """Let another process use the journal. Nothing is sent."""
@@ -352,15 +317,6 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """What the agent does here is in the journal at the end; if that fails, the agent has not done it."""
-        try:
-            yield
-        except BaseException:
-            self._agent = None
-            raise
 
     def _persist(self, attempt: Callable[[], T], wait: float | None) -> T:
         def locked() -> T:
@@ -385,92 +341,11 @@ class Lab:
             return
         try:
             with self._noting():
-                self._exchange()
+                self._exchange.send_and_fetch()
         except JournalError:
             raise
         except (ServiceError, UserError) as error:
             log.warning("the upload is kept and will be sent again: %s", error)
-
-    def _exchange(self) -> None:
-        """Compare journal and server, once a process; then send an upload, or look whether there is news."""
-        if not self._met or self.agent.upload is None:
-            self._meet()
-        if self.agent.upload is not None:
-            if not self.journal.sent:
-                self.journal.append(Line(Happening.SENT))
-            answer = self.connection.call("POST", f"{self._place()}/uploads", self.journal.upload)
-            self._receive(self._reply(answer, self.terms))
-
-    def _place(self) -> str:
-        return f"/v1/studies/{quote(self._name(), safe='')}"
-
-    def _name(self) -> str:
-        if self.journal.identity is not None:
-            return self.journal.identity.study
-        if self._study is None:
-            studies = self.connection.call("GET", "/v1/studies").get("studies", [])
-            names = [str(study.get("study")) for study in studies]
-            if len(names) != 1:
-                raise UserError(f"study is not given, and the token is for {len(names)} studies; name one.")
-            self._study = names[0]
-        return self._study
-
-    def _meet(self) -> None:
-        """Join, which is how a restarted agent asks again; what the journal and the server know must agree."""
-        answer = self._join()
-        theirs = identity_of(answer)
-        check_identity(self.journal, theirs)
-        check_sequence(self.journal, self.agent if self.joined else None, answer["sequence"])
-        if self.joined:
-            reply = self._reply(answer, self.terms)
-            if self._takes(reply):
-                self._receive(reply)
-        else:
-            agent = Agent(theirs.terms, theirs.agent, self.journal.chance)
-            reply = self._reply(answer, agent.terms)
-            agent.receive(reply)
-            self.journal.append(reply_line(agent, reply), joined=theirs)
-            self._agent = agent
-        self._met = True
-
-    def _join(self) -> dict[str, Any]:
-        said = self.journal.said
-        assert said is not None
-        body: dict[str, Any] = {"journal": self.journal.id}
-        if said != Said():  # an old server would refuse what it does not know, without saying that it is old
-            body |= {"plate": said.plate, "cannot": list(said.cannot), "number": said.number}
-        try:
-            answer = self.connection.call("POST", f"{self._place()}/join", body)
-        except Refused as error:
-            if error.status == 422:
-                check_server(self.connection.call("GET", "/healthz").get("protocol"), self.connection.url)
-                self.journal.say(replace(self._before, number=said.number + 1))  # it was never so
-            raise
-        check_server(answer.get("protocol"), self.connection.url)
-        return answer
-
-    def _takes(self, reply: Download | Stop) -> bool:
-        """Whether what a site that comes back is told is new to it, and comes between two batches."""
-        agent = self.agent
-        if agent.upload is not None or agent.finished:
-            return False
-        if isinstance(reply, Stop):
-            return True
-        return not agent.open and not agent.local.samples and reply.plan != agent.plan
-
-    def _reply(self, answer: dict[str, Any], terms: Terms) -> Download | Stop:
-        try:
-            reply = reply_from_json(answer.get("reply"), terms)
-            if isinstance(reply, Download) and reply.plan is None:
-                raise UserError("reply: it has no plan.")
-            return reply
-        except UserError as error:
-            raise ServiceError(f"{self.connection.url} sent an answer that can't be used: {error}") from None
-
-    def _receive(self, reply: Download | Stop) -> None:
-        with self._all_or_nothing():
-            self.agent.receive(reply)
-            self.journal.append(reply_line(self.agent, reply))
 
 
 def _number(trial: Trial | int) -> int:

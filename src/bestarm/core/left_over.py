@@ -1,0 +1,92 @@
+"""What all rule-out tests share: accounts speak against arms, and the arm that is left is the answer."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bestarm.core.arrays import Counts, Floats
+from bestarm.core.breaking import ALMOST, Reading
+from bestarm.core.state import View
+
+RIVALS = 0.9  # the share of the wealth that the rival accounts get where epsilon is 0
+SLOWEST = 0.2
+FIRST = 1.0
+
+
+def left_over(
+    view: View, worths: Floats, prices: Floats, weights: Floats, leaders: Counts, level: float, epsilon: float
+) -> tuple[Reading, Floats, Floats]:
+    """Who leads, whether all others are ruled out, and the logarithm of what speaks against each arm.
+
+    `worths` has a row for the rival accounts, then one for each leader; `prices` says how much of an account's
+    worth its mixture has cost, `weights` how much information it has. An arm is ruled out while its logarithm
+    is at least `level`.
+    """
+    leader = int(np.argmax(view.values))
+    if epsilon > 0.0:
+        return against_leaders(leader, view, worths, prices, weights, leaders, level)
+    arms = view.values.shape[0]
+    odds = np.full(arms, math.log((1.0 - RIVALS) / worths.shape[0]))  # what no leader has taken yet
+    missing = np.full(arms, np.inf)
+    for row in range(worths.shape[0]):
+        cost = -math.log(RIVALS if row == 0 else (1.0 - RIVALS) / (row * (row + 1.0)))
+        odds = np.logaddexp(odds, worths[row] - cost)
+        missing = np.minimum(missing, still_missing(worths[row], prices[row], weights[row], level + cost))
+    left = odds < level
+    settled = left.sum() == 1
+    if settled:
+        leader = int(np.argmax(left))
+    return judged(leader, missing, view.samples, settled), odds, missing
+
+
+def still_missing(worths: Floats, prices: Floats, weights: Floats, level: float) -> Floats:
+    """How much more information each account needs, if it goes on as it did."""
+    share = (worths + prices) / (level + prices)
+    return (weights + FIRST) * (1.0 / np.minimum(np.maximum(share, SLOWEST), 1.0) - 1.0)
+
+
+def against_leaders(
+    leader: int, view: View, worths: Floats, prices: Floats, weights: Floats, leaders: Counts, level: float
+) -> tuple[Reading, Floats, Floats]:
+    """The same for epsilon > 0: settled with any leader whose own accounts rule out all others."""
+    settled, row = False, 0  # no leader yet: the rival accounts steer
+    for j in range(1, worths.shape[0]):
+        cost = math.log(j * (j + 1.0))
+        out = worths[j] - cost >= level
+        out[leaders[j]] = True
+        if out.all() and not settled:
+            settled, leader = True, int(leaders[j])
+        if leaders[j] == leader:
+            row = j
+    cost = math.log(max(row * (row + 1.0), 1.0))
+    odds = worths[row] - cost
+    odds[leader] = 0.0
+    missing = still_missing(worths[row], prices[row], weights[row], level + cost)
+    return judged(leader, missing, view.samples, settled), odds, missing
+
+
+def judged(leader: int, missing: Floats, samples: int, settled: bool) -> Reading:
+    """The reading, if a unit of information about each arm takes pulls of its own.
+
+    A batch with m arms beside the leader, who gets √m times the pulls of each, needs (1 + 1/√m)² pulls for each
+    unit of information.
+    """
+    missing[leader] = 0.0
+    others = max(float((missing > 0.0).sum()), 1.0)
+    pulls = (1.0 + 1.0 / math.sqrt(others)) ** 2 * missing.sum()
+    return with_evidence(leader, missing, samples, pulls, settled)
+
+
+def with_evidence(leader: int, missing: Floats, samples: int, pulls: float, settled: bool) -> Reading:
+    """The reading. Its evidence is the share of all samples that are there already, by what is known now.
+
+    Evidence is 1 or more exactly where it is settled.
+    """
+    evidence = samples / max(samples + pulls, 1.0)
+    evidence = max(evidence, 1.0) if settled else min(evidence, ALMOST)
+    challenger = int(np.argmax(missing))
+    if challenger == leader:
+        challenger = 0 if leader else 1
+    return Reading(leader, challenger, np.inf, evidence)

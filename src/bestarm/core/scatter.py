@@ -1,0 +1,93 @@
+"""The noise measured: sums of squares from batches, and a bound on sigma from them that holds at all times."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bestarm.core.arrays import Flags, Floats
+from bestarm.core.batch import Batch
+
+SHAPE = 2.0  # of the mixture over how much smaller than the bound sigma may be
+ABOVE = math.log(3.0) - 2.0  # log P(Gamma(2) > 2)
+KNOWN_WELL = 4  # times the pulls of a batch: what is known by so many may speak about the noise
+SHARE = 0.05  # of delta: what the bound on sigma may cost
+
+
+def scatter_bound(residual: float, freedom: float, alpha: float) -> float:
+    """A number that sigma exceeds at any time with probability at most alpha; infinite while nothing is known.
+
+    `residual` R is a sum of terms that are, given the past, distributed like σ²χ² or stochastically larger,
+    with `freedom` ν degrees of freedom together. The bound is √(R/(2x₀)), x₀ < ν/2 with log_squeezed(x₀, ν) =
+    log(1/α). A sum of exactly 0, from repeated values, says nothing.
+
+    *Proof.* For u > 1 and s ≤ σ, u^{ν/2} exp(−(u−1)R/(2s²)) is a supermartingale that starts at 1: a term r
+    with n degrees of freedom is at least s²χ²_n in distribution, the exponential falls in r, and E
+    exp(−(u−1)χ²_n/2) = u^{−n/2}. So is its mixture over u ~ Gamma(a, rate a) given u > 1, which with x =
+    R/(2s²) is `e(x, ν) = e^x a^a Γ(a+ν/2) / (Γ(a) (a+x)^{a+ν/2}) · P(Γ(a+ν/2) > a+x) / P(Γ(a) > a)`. By Ville's
+    inequality it ever reaches 1/α for s = σ with probability at most α. e falls in x, so where it stays below
+    1/α, R/(2σ²) > x₀, that is σ² < R/(2x₀). `log_squeezed` is at most log e, which only makes the bound larger.
+    """
+    if not residual > 0.0 or not freedom > 0.0:
+        return math.inf
+    least = math.log(1.0 / alpha)
+    # In y = log x the function is nearly straight far below, and Newton's method from the left can't overshoot
+    # by much; bisection takes over where a step leaves the bracket.
+    low, high = 1e-12 * freedom, 0.5 * freedom
+    if log_squeezed(low, freedom) < least:
+        return math.inf
+    x = max(0.5 * freedom - math.sqrt(freedom * least), 0.05 * freedom)
+    for _ in range(100):
+        off = log_squeezed(x, freedom) - least
+        if off >= 0.0:
+            low = x
+        else:
+            high = x
+        slope = 1.0 - (SHAPE + 0.5 * freedom) / (SHAPE + x)
+        step = x - off / slope if slope < 0.0 else 0.0
+        x = step if low < step < high else 0.5 * (low + high)
+        if high - low < 1e-9 * high or abs(off) < 1e-9:
+            break
+    return math.sqrt(residual / (2.0 * low))
+
+
+def log_squeezed(x: float, freedom: float) -> float:
+    """log e(x, ν) with P(Γ(k) > y) replaced by its Chernoff bound 1 − exp(k − y + k log(y/k)), y < k."""
+    shape, point = SHAPE + 0.5 * freedom, SHAPE + x
+    tail = shape - point + shape * math.log(point / shape)
+    plain = x + SHAPE * math.log(SHAPE) + math.lgamma(shape) - math.lgamma(SHAPE) - shape * math.log(point)
+    return plain + math.log(max(-math.expm1(min(tail, 0.0)), 1e-300)) - ABOVE
+
+
+def scatter(values: Floats, well: Flags, batch: Batch, centre: float) -> tuple[float, float]:
+    """What a batch says about the noise: a sum of squares, and its degrees of freedom.
+
+    Inside each arm: `Q_k − S_k²/n_k`, n_k − 1 degrees, σ²χ² given the past. Between the arms G that were known
+    `well` before the batch, with the `values` v: `Σ_{k∈G} n_k (D_k − v_k − c)²`, c their mean weighted by n,
+    |G| − 1 degrees: σ² times a non-central χ² given the past, which is stochastically larger. Errors of the
+    estimates and interactions only make the noise look larger.
+    """
+    means = batch.sums / batch.pulls
+    inside = np.maximum(batch.squares - batch.pulls * (means - centre) ** 2, 0.0)
+    residual = np.where(batch.pulls > 1, inside, 0.0).sum()
+    freedom = float(batch.pulls.sum() - batch.pulls.shape[0])
+    if well.any():
+        weights = batch.pulls[well].astype(np.float64)
+        off = means[well] - values[batch.arms[well]]
+        off -= (weights * off).sum() / weights.sum()
+        residual += (weights * off * off).sum()
+        freedom += weights.shape[0] - 1
+    return float(residual), freedom
+
+
+def steering_noise(residual: float, freedom: float, values: Floats, sigma: float) -> float:
+    """Sigma if it is known, else the plain estimate of it: it steers plans, and decides nothing.
+
+    Before there are any degrees of freedom the estimates themselves have to do.
+    """
+    if sigma > 0.0:
+        return sigma
+    if freedom > 0.0 and residual > 0.0:
+        return float(np.sqrt(residual / freedom))
+    return max(float(np.std(values[values > -np.inf])), 1e-300)

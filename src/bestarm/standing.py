@@ -1,0 +1,127 @@
+"""Where every arm of a study stands: what speaks against it, and what can be said now."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from bestarm.core.scatter import SHARE
+from bestarm.intervals import intervals
+from bestarm.methods.composed import Method
+
+
+@dataclass(frozen=True, slots=True)
+class ArmStanding:
+    """An arm: its pulls, its estimate, and the odds against it; it is ruled out while they are high enough.
+
+    `estimate` is None before the first pull, `odds` where the study's test does not look at each arm by itself.
+    """
+
+    arm: str
+    pulls: int
+    estimate: float | None
+    odds: float | None
+    ruled_out: bool
+
+    def __str__(self) -> str:
+        """What speaks against it.
+
+        >>> print(ArmStanding("A", 12, 0.5, 12.3, False))
+        A: 12 to 1 against
+        """
+        if self.odds is None:
+            return f"{self.arm}: {self.pulls:,} pulls"
+        return f"{self.arm}: " + ("ruled out" if self.ruled_out else f"{odds_in_words(self.odds)} against")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Every arm, who leads, and `error`: the leader is the best, except with probability at most this.
+
+    Odds of `needed` to 1 rule an arm out. `error` is 1 where nothing can be said yet, and None where the
+    study's test has no such number.
+    """
+
+    arms: tuple[ArmStanding, ...]
+    leader: str
+    error: float | None
+    needed: float
+
+    def __str__(self) -> str:
+        """What can be said now, in a sentence."""
+        if self.error is None or self.error >= 1.0:
+            return f"{self.leader} leads; nothing can be said yet."
+        return f"{self.leader} is the best, except with probability at most {self.error:.2g}."
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "leader": self.leader,
+            "error": self.error,
+            "needed": self.needed,
+            "arms": [
+                {
+                    "arm": one.arm,
+                    "pulls": one.pulls,
+                    "estimate": one.estimate,
+                    "odds": one.odds,
+                    "ruled_out": one.ruled_out,
+                }
+                for one in self.arms
+            ],
+            "sentence": str(self),
+        }
+
+
+def standing(method: Method, state: Any) -> Standing:
+    """What a method's state says about every arm.
+
+    With odds W_k against each arm, the leader is the best except with probability at most max 1/W_k over the
+    others: P(wrong and this number ≤ α) ≤ α for every α (Ville). Where sigma is measured, δ/20 is added for
+    its bound.
+
+    >>> import bestarm
+    >>> from bestarm.core.tally import Tally
+    >>> method = bestarm.method("sharp", bestarm.Problem(["A", "B"], sigma=0.3), agents=2)
+    >>> state = method.begin(Tally.of([10, 10], [9.0, 5.0]))
+    >>> print(standing(method, method.fold(state, Tally.of([10, 10], [8.0, 6.0]), 0)))
+    A is the best, except with probability at most 0.53.
+    """
+    setting, test, names = method.setting, method.test, method.problem.arms
+    leader = method.read(state).leader
+    measured = SHARE if test.noise == "either" and setting.sigma == 0.0 else 0.0
+    needed = 1.0 / ((1.0 - measured) * setting.delta)
+    logs = None if test.odds is None else test.odds(state, setting).tolist()
+    means = [interval.mean for interval in intervals(method, state)]
+    rows = tuple(
+        ArmStanding(
+            arm,
+            pulls,
+            mean,
+            None if logs is None else _odds(logs[k]),
+            logs is not None and k != leader and logs[k] >= math.log(needed),
+        )
+        for k, (arm, pulls, mean) in enumerate(zip(names, state.pulls.tolist(), means, strict=True))
+    )
+    error = None
+    if logs is not None:
+        least = min(logs[k] for k in range(len(logs)) if k != leader)
+        error = min(math.exp(-min(max(least, 0.0), 700.0)) + measured * setting.delta, 1.0)
+    return Standing(rows, names[leader], error, needed)
+
+
+def _odds(log: float) -> float:
+    """Odds that JSON can carry; below 1 to 1 nothing speaks against an arm."""
+    return math.exp(min(log, 700.0))
+
+
+def odds_in_words(odds: float) -> str:
+    """Odds as a person says them.
+
+    >>> odds_in_words(0.4), odds_in_words(3.26), odds_in_words(12.3), odds_in_words(2e6)
+    ('1 to 1', '3.3 to 1', '12 to 1', 'over a million to 1')
+    """
+    if odds >= 1e6:
+        return "over a million to 1"
+    return f"{max(odds, 1.0):,.2g} to 1" if odds < 10 else f"{odds:,.0f} to 1"

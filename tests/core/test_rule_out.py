@@ -1,0 +1,162 @@
+"""The parts of rule-out against independent computations, and what they must not depend on."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import binom, gamma, halfnorm, norm
+
+import bestarm
+from bestarm.core.mixture import log_below, log_worths
+from bestarm.core.scatter import log_squeezed, scatter_bound
+from bestarm.core.stopping.two_by_two import RATIOS, log_tables
+from bestarm.core.tally import Tally
+from bestarm.methods import Method
+
+
+@pytest.mark.parametrize(("total", "weight", "sigma"), [(2.0, 10.0, 0.3), (-1.5, 4.0, 1.0), (30.0, 900.0, 0.5)])
+def test_an_account_is_worth_its_mixture(total: float, weight: float, sigma: float) -> None:
+    rho = 9.0
+    prior = halfnorm(scale=sigma / math.sqrt(rho))
+
+    def wealth(s: float) -> float:
+        return float(np.exp(s * total / sigma**2 - s * s * weight / (2 * sigma**2)) * prior.pdf(s))
+
+    expected, _ = quad(
+        wealth, 0, 40 * sigma / math.sqrt(rho), points=[max(total / (weight + rho), 0.0)], limit=200
+    )
+    found = log_worths(np.array([total]), np.array([weight]), sigma, rho)[0]
+    assert found == pytest.approx(math.log(expected), abs=1e-6)
+
+
+@given(st.floats(-200, 40))
+def test_far_tails(z: float) -> None:
+    here = float(log_below(np.array([z]))[0])
+    assert here == pytest.approx(float(norm.logcdf(z)), rel=1e-5, abs=1e-12)
+    assert here <= float(norm.logcdf(z)) + 1e-9
+
+
+def exact_log_e(x: float, freedom: float) -> float:
+    """The e-process of the bound on sigma, integrated: u ~ Gamma(2, rate 2) given u > 1."""
+    density = gamma(2.0, scale=0.5)
+
+    def wealth(u: float) -> float:
+        return float(np.exp(0.5 * freedom * math.log(u) - (u - 1) * x) * density.pdf(u))
+
+    peak = max(1.0, (1.0 + 0.5 * freedom) / (2.0 + x))
+    value, _ = quad(wealth, 1.0, 20.0 * peak, points=[peak, 2 * peak], limit=500)
+    return math.log(value / density.sf(1.0))
+
+
+@pytest.mark.parametrize("freedom", [20.0, 50.0, 300.0])
+@pytest.mark.parametrize("alpha", [0.0025, 0.015])
+def test_the_bound_on_sigma(freedom: float, alpha: float) -> None:
+    bound = scatter_bound(freedom, freedom, alpha)  # residuals as large as they are for sigma = 1
+    root = freedom / (2 * bound**2)
+    assert log_squeezed(root, freedom) <= exact_log_e(root, freedom)
+    assert exact_log_e(root, freedom) == pytest.approx(math.log(1 / alpha), abs=0.02)
+
+
+def test_no_bound_on_sigma_from_nothing() -> None:
+    assert scatter_bound(0.0, 50.0, 0.01) == math.inf
+    assert scatter_bound(3.0, 2.0, 0.01) == math.inf
+
+
+def test_sigma_stays_below_its_bound() -> None:
+    """At all times together; and with the plain estimate in its place it does not."""
+    random, runs, below, plain = np.random.default_rng(4), 4000, 0, 0
+    for _ in range(runs):
+        residual, freedom, fell, low = 0.0, 0, False, False
+        for more in (5, 5, 10, 10, 20, 20, 40, 80, 160):
+            residual, freedom = residual + random.chisquare(more), freedom + more
+            fell = fell or scatter_bound(residual, float(freedom), 0.05) < 1.0
+            low = low or residual / freedom < 1.0
+        below, plain = below + fell, plain + low
+    assert below / runs < 0.05 - 3 * math.sqrt(0.05 / runs)
+    assert plain / runs > 0.5
+
+
+@pytest.mark.parametrize(("one", "other"), [(3, 5), (8, 2), (1, 1)])
+@pytest.mark.parametrize("rate", [0.02, 0.4])
+def test_two_by_two_tables_are_fair(one: int, other: int, rate: float) -> None:
+    """The mean of each factor, added up over all outcomes, is at most 1 wherever k is at least as good as i."""
+    best = -math.inf
+    for low, high in product(np.linspace(0.0, 1.0, 6), repeat=2):
+        if low > high:
+            continue
+        mean = np.zeros(RATIOS.size)
+        for a, b in product(range(one + 1), range(other + 1)):
+            chance = binom.pmf(a, one, low) * binom.pmf(b, other, high)
+            pulls, yes = (np.array([one]), np.array([other])), (np.array([float(a)]), np.array([float(b)]))
+            logs = [log_tables(pulls[0], yes[0], pulls[1], yes[1], rate, float(ratio))[0] for ratio in RATIOS]
+            mean += chance * np.exp(logs)
+        best = max(best, float(mean.max()))
+    assert best <= 1 + 1e-9
+    assert best > 0.999  # nothing is given away either
+
+
+def race(sigma: float | None, **others: object) -> Method:
+    problem = bestarm.Problem(["A", "B", "C", "D"], sigma=sigma, **others)  # type: ignore[arg-type]
+    return bestarm.method("sharp", problem, 3, stopping="rule-out", selection="race", trigger="finish")
+
+
+@pytest.mark.parametrize("sigma", [0.3, None])
+def test_what_is_common_to_a_batch_cancels(sigma: float | None) -> None:
+    """Offsets of any size, another one in every batch, change neither evidence nor plans."""
+    method, random = race(sigma), np.random.default_rng(1)
+    plain, moved = method.begin(), method.begin()
+    for number in range(40):
+        plan = method.make(plain)
+        offset = float(random.normal(0.0, 50.0))
+        rows, others = {}, {}
+        for arm, pulls in zip(plan.arms, plan.counts, strict=True):
+            rewards = random.normal(0.5 - 0.1 * arm, 0.3, pulls)
+            rows[arm] = [pulls, rewards.sum(), (rewards**2).sum()][: 2 if sigma else 3]
+            rewards = rewards + offset
+            others[arm] = [pulls, rewards.sum(), (rewards**2).sum()][: 2 if sigma else 3]
+        plain = method.fold(plain, Tally.from_rows(rows, 4), number % 3)
+        moved = method.fold(moved, Tally.from_rows(others, 4), number % 3)
+        assert np.allclose(moved.odds, plain.odds, rtol=1e-6, atol=1e-6)
+        assert method.make(moved) == method.make(plain)
+    assert method.read(plain).evidence > 0.5
+
+
+def test_a_batch_of_one_arm_tells_nothing() -> None:
+    method = race(0.3)
+    state = method.begin()
+    for arm in range(4):
+        state = method.fold(state, Tally.from_rows({arm: [1000, 1000.0 * arm]}, 4), 0)
+    assert not state.accounts.any()
+    assert (state.odds <= 0).all()
+
+
+def test_an_arm_that_was_ruled_out_can_come_back() -> None:
+    method = race(0.3)
+    state = method.begin(Tally.of([30] * 4, [15.0] * 4))
+    state = method.fold(state, Tally.of([40] * 4, [8.0, 20.0, 20.0, 20.0]), 0)
+    assert state.odds[0] >= math.log(20)
+    for _ in range(20):
+        state = method.fold(state, Tally.of([40] * 4, [40.0, 20.0, 20.0, 20.0]), 0)
+    assert state.odds[0] < math.log(20)
+    assert method.judge(state).arm == "A"
+
+
+def test_plans_have_the_leader_and_another_arm() -> None:
+    method, random = race(0.3), np.random.default_rng(2)
+    state = method.begin(Tally.of([1] * 4, [0.5] * 4))
+    for number in range(60):
+        plan = method.make(state)
+        leader = method.read(state).leader
+        assert leader in plan.arms
+        assert len(plan.arms) > 1
+        rows = {
+            arm: [n, float(random.normal(0.5 * n, 0.3 * n**0.5))]
+            for arm, n in zip(plan.arms, plan.counts, strict=True)
+        }
+        state = method.fold(state, Tally.from_rows(rows, 4), number % 3)

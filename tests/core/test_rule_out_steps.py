@@ -1,0 +1,87 @@
+"""Each step of rule-out's proof, left out: what breaks then, and that nothing breaks with it.
+
+Arms that are all equal, so that each of them is the best: an account against one of them may reach 1/δ in a
+share δ of the studies. Four pulls of each arm in a batch, many studies side by side.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bestarm.core.arrays import Floats
+from bestarm.core.mixture import log_worths
+from bestarm.core.scatter import SHARE, scatter_bound
+
+STUDIES, BATCHES, PULLS, RHO = 3000, 150, 4, 9.0
+WEIGHT = PULLS / 2  # of a difference of two means
+
+
+def batches(arms: int, seed: int) -> Floats:
+    """Means of every arm (last axis) in every batch of every study, of noise with sigma 1."""
+    return np.random.default_rng(seed).normal(size=(BATCHES, STUDIES, arms)) / math.sqrt(PULLS)
+
+
+def share_ruled_out(accounts: Floats, level: float, sigmas: Floats | float = 1.0) -> float:
+    """In how many studies an account, batch by batch, is ever worth exp(level)."""
+    weights = np.broadcast_to(WEIGHT * np.arange(1.0, BATCHES + 1)[:, None], accounts.shape)
+    sigma = np.broadcast_to(sigmas, accounts.shape)
+    worths = log_worths((accounts / sigma).reshape(-1), weights.reshape(-1), 1.0, RHO).reshape(accounts.shape)
+    return float((worths.max(axis=0) >= level).mean())
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_a_rival_is_chosen_before_its_batch(delta: float) -> None:
+    means = batches(4, seed=1)
+    before = np.cumsum(means, axis=0) - means
+    others, level = slice(1, None), math.log(1 / delta)
+
+    def account(chosen: Floats) -> Floats:
+        rival = np.take_along_axis(means[..., others], chosen[..., None], axis=-1)[..., 0]
+        return np.cumsum(WEIGHT * (rival - means[..., 0]), axis=0)
+
+    assert share_ruled_out(account(before[..., others].argmax(axis=-1)), level) < delta
+    assert share_ruled_out(account(means[..., others].argmax(axis=-1)), level) > 0.9  # having seen the batch
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_a_leader_s_account_begins_when_it_leads(delta: float) -> None:
+    """Whoever leads in the end was lucky from the beginning: its earlier batches must not count."""
+    means, level = batches(20, seed=2), math.log(1 / delta)
+    accounts = np.cumsum(WEIGHT * (means[..., 1:] - means[..., :1]), axis=0)
+    leader = accounts.argmax(axis=-1)
+    best = np.take_along_axis(accounts, leader[..., None], axis=-1)[..., 0]
+    assert share_ruled_out(best, level) > delta
+    first = leader[9]  # the one that led after ten batches, from then on
+    later = np.take_along_axis(accounts, np.broadcast_to(first[None, :, None], (BATCHES, STUDIES, 1)), -1)[
+        ..., 0
+    ]
+    later = later - later[9]
+    later[:10] = 0.0
+    assert share_ruled_out(later, level) < delta
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_sigma_is_bounded_and_not_estimated(delta: float) -> None:
+    """One pull of each of two arms in a batch, and few repeats: the plain estimate is too often low."""
+    random, studies, several = np.random.default_rng(3), 3000, 40
+    differences = random.normal(size=(several, studies)) * math.sqrt(2.0)
+    residuals = np.cumsum(random.chisquare(1, size=(several, studies)), axis=0)
+    totals = np.cumsum(0.5 * differences, axis=0)
+    weights = np.broadcast_to(0.5 * np.arange(1.0, several + 1)[:, None], totals.shape)
+    freedoms = np.arange(1.0, several + 1)[:, None]
+
+    def wrong(sigmas: Floats, level: float) -> float:
+        worths = log_worths((totals / sigmas).reshape(-1), weights.reshape(-1), 1.0, 0.5)
+        return float((worths.reshape(totals.shape).max(axis=0) >= level).mean())
+
+    bounds = np.array(
+        [
+            [min(scatter_bound(float(residual), float(freedom), SHARE * delta), 1e150) for residual in row]
+            for row, freedom in zip(residuals, freedoms[:, 0], strict=True)
+        ]
+    )
+    assert wrong(bounds, math.log(1 / ((1 - SHARE) * delta))) < delta
+    assert wrong(np.sqrt(residuals / freedoms), math.log(1 / delta)) > delta

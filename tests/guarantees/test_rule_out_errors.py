@@ -1,0 +1,83 @@
+"""Rule-out is wrong with probability at most delta, in worlds that break tests for sites that are alike.
+
+Close calls, on which errors do happen: a run that has not stopped within its horizon is no error, and the
+horizons are long enough for many runs to stop. The same worlds with the logarithm of the threshold halved must
+break the promise.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import pytest
+from scipy.stats import beta
+
+import bestarm
+from bestarm.simulation.schedule import Offline, Schedule
+
+RUNS = 2_000
+LEAVING = Schedule((1.0, 3.0, 0.2), offline=(Offline(0, 200.0), Offline(1, 10.0, 400.0)))
+WORLDS: dict[str, dict[str, Any]] = {
+    "alike": {},
+    "offsets": {"offsets": [0.9, -0.9, 0.0]},
+    "drift": {"offsets": [0.9, -0.9, 0.0], "drift": 0.6},
+    "interactions": {"offsets": [0.9, -0.9, 0.0], "interactions": 0.1},
+    "leaving": {"offsets": [0.9, -0.9, 0.0], "schedule": LEAVING},
+    "plates": {"offsets": [0.9, -0.9, 0.0], "plate": 24},
+}
+YES_NO: dict[str, dict[str, Any]] = {
+    "alike": {},
+    "regions": {"offsets": [0.5, -0.5, 0.0], "drift": 0.5},
+    "leaving": {"offsets": [0.5, -0.5, 0.0], "schedule": LEAVING},
+}
+
+
+def upper_limit(errors: int, runs: int) -> float:
+    """The one-sided 99.9 % Clopper–Pearson limit of an error rate."""
+    return float(beta.ppf(0.999, errors + 1, runs - errors)) if errors < runs else 1.0
+
+
+@cache
+def close_call(kind: str, world: str, delta: float) -> bestarm.Result:
+    """Three arms that are hard to tell apart, at three sites."""
+    names, sigma = ["a", "b", "c"], 0.3
+    if kind == "yes-no":
+        problem = bestarm.Problem(names, means=[0.3, 0.29, 0.29], rewards="yes-no", delta=delta)
+        worlds, horizon = YES_NO, 6_000
+    else:
+        epsilon = 0.005 if kind == "epsilon" else 0.0
+        told = None if kind == "measured" else sigma
+        problem = bestarm.Problem(names, means=[0.5, 0.49, 0.49], sigma=told, delta=delta, epsilon=epsilon)
+        worlds, horizon = WORLDS, 6_000
+    world_of = dict(worlds[world]) if kind == "yes-no" else {"noise": sigma} | worlds[world]
+    return bestarm.simulate(problem, "sharp", agents=3, runs=RUNS, seed=5, max_samples=horizon, **world_of)
+
+
+CASES = [
+    *[("known", world, delta) for world in WORLDS for delta in (0.05, 0.3)],
+    *[("measured", world, 0.3) for world in WORLDS],
+    ("measured", "drift", 0.05),
+    ("epsilon", "drift", 0.05),
+    ("epsilon", "drift", 0.3),
+    *[("yes-no", world, delta) for world in YES_NO for delta in (0.05, 0.3)],
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "world", "delta"), CASES)
+def test_the_error_rate(kind: str, world: str, delta: float) -> None:
+    result = close_call(kind, world, delta)
+    assert upper_limit(result.wrong, RUNS) < delta
+    assert RUNS - result.unfinished > (30 if delta == 0.05 else 200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["known", "measured", "epsilon", "yes-no"])
+def test_it_has_teeth(kind: str) -> None:
+    """With half of the threshold's logarithm the same worlds break the promise."""
+    world = "regions" if kind == "yes-no" else "drift"
+    delta = 0.05
+    result = close_call(kind, world, math.sqrt(delta))
+    assert result.wrong / RUNS > delta
