@@ -189,6 +189,13 @@ def test_a_world_and_a_plate(call: Call) -> None:
     assert simulated(*QUICK, "--noise", "0.2,0.4")["world"] == {"noise": [0.2, 0.4]}
 
 
+def test_the_method_is_told_that_rewards_are_yes_or_no_unless_it_is_told_a_sigma() -> None:
+    words = ("--means", "0.9,0.5", "--runs", "4", "--engine", "rounds", "--rewards")
+    told = [simulated(*words, *rest)["parameters"]["stopping"] for rest in (("yes-no",), ("bernoulli",))]
+    assert told == ["two-by-two", "two-by-two"]
+    assert simulated(*words, "yes-no", "--sigma", "0.5")["parameters"]["stopping"] != "two-by-two"
+
+
 def test_a_warning_is_one_line_without_a_file_name() -> None:
     process = bestarm("simulate", *QUICK, "--rewards", "bernoulli")
     assert process.returncode == 0

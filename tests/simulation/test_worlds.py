@@ -136,6 +136,20 @@ def test_a_run_in_a_moved_world_draws_the_same_random_numbers(engine: str) -> No
     np.testing.assert_array_equal(first, [first[0]] * len(worlds))
 
 
+@pytest.mark.parametrize("engine", ["events", "rounds"])
+@pytest.mark.parametrize("rewards", ["gaussian", "heavy"])
+@pytest.mark.parametrize("goal", ["highest", "lowest"])
+def test_for_rule_out_a_moved_world_is_the_same(rewards: str, goal: str, engine: str) -> None:
+    """It compares inside batches only: with the same noise its runs are the same."""
+    problem = Problem(["A", "B", "C"], means=[0.9, 0.6, 1.2], goal=goal)
+    worlds: list[dict[str, Any]] = [{}, {"offsets": [0.9, -0.9, 0.0], "drift": 0.5}]
+    plain, moved = (
+        simulate(problem, agents=3, runs=20, rewards=rewards, noise=0.3, engine=engine, **world)
+        for world in worlds
+    )
+    assert plain.samples.tolist() == moved.samples.tolist()
+
+
 # Interactions that are drawn
 
 

@@ -19,9 +19,9 @@ from bestarm.methods import Method, Parameter, check_agents
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, read_text
-from bestarm.reward import BOUNDED
+from bestarm.reward import BOUNDED, YES_NO
 from bestarm.simulation.schedule import Offline, Schedule
-from bestarm.simulation.world import World
+from bestarm.simulation.world import ALIASES, World
 
 AGENTS = 10
 SET_HELP = "A parameter of the method, such as gamma=0.01; repeatable. `bestarm methods NAME` has them all."
@@ -191,7 +191,10 @@ class Options:
                 "there is no problem: give a problem.toml, or for instance --means 0.9,0.8,0.7 --sigma 0.3."
             )
         if self.means is not None:
-            return Problem.quick(numbers("--means", self.means), **given)
+            problem = Problem.quick(numbers("--means", self.means), **given)
+            # Without a sigma the method is told what the rewards are.
+            told = self.sigma is None and ALIASES.get(self.rewards or "", self.rewards) == YES_NO
+            return override(problem, {"rewards": YES_NO} if told else {})
         assert table is not None
         return Problem(list(table), name=self.table.stem if self.table else "table", **given)
 
