@@ -39,7 +39,9 @@ def check_number(
 ) -> float:
     """A finite real number that is accepted, as a float; True and False are not numbers."""
     try:
-        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        number = math.nan
+        if isinstance(value, float) or (isinstance(value, Real) and not isinstance(value, bool)):
+            number = float(value)
     except OverflowError:  # a whole number past the largest float
         number = math.inf
     if not math.isfinite(number) or not accepts(number):

@@ -95,7 +95,7 @@ class Agent:
         self.verdict: Verdict | None = None
         self._left: dict[int, int] = {}  # arm → how often it is still to be handed out
         self._rows: dict[int, list[float]] = {}  # arm → pulls, sum and, if they are asked for, squares
-        self._told = 0
+        self._size = self._told = 0  # pulls of the plan, and those whose reward is known
 
     @property
     def finished(self) -> bool:
@@ -105,7 +105,7 @@ class Agent:
     @property
     def to_hand_out(self) -> int:
         """How many trials of the plan nobody has asked for yet."""
-        return sum(self._left.values())
+        return self._size - self._told - len(self.open)
 
     @property
     def local(self) -> Tally:
@@ -121,7 +121,7 @@ class Agent:
     def _next(self) -> int:
         """The arm of the next trial: drawn from those that are left, or the first of them."""
         if self.chance is None:
-            return next(arm for arm, count in self._left.items() if count)
+            return next(iter(self._left))
         place = int(self.chance(self.next_number) * self.to_hand_out)
         for arm, count in self._left.items():
             place -= count
@@ -131,9 +131,11 @@ class Agent:
 
     def hand_out(self, arm: int) -> Trial:
         """The next trial, of this arm; it must be left of the plan."""
-        if not self._left.get(arm):
+        if arm not in self._left:
             raise ValueError(f"arm {arm} is not left of the plan")
         self._left[arm] -= 1
+        if not self._left[arm]:
+            del self._left[arm]
         trial = Trial(self.next_number, self.terms.arms[arm])
         self.open[trial.number] = arm
         self.next_number += 1
@@ -149,11 +151,12 @@ class Agent:
         if self.terms.squares:
             row[2] += (checked - self.terms.centre) ** 2
         self._told += 1
-        return self.close_batch() if self._told == self.plan.size else None
+        return self.close_batch() if self._told == self._size else None
 
     def give_back(self, trial: Trial | int) -> None:
         """The experiment failed or can't be done: its place in the plan is handed out again, as a new trial."""
-        self._left[self.open.pop(self._number("give back", trial))] += 1
+        arm = self.open.pop(self._number("give back", trial))
+        self._left[arm] = self._left.get(arm, 0) + 1
 
     def _number(self, verb: str, trial: Trial | int) -> int:
         """The number of an open trial, or a sentence that says why it is none."""
@@ -218,7 +221,7 @@ class Agent:
         return self.method.plan(reply.total)
 
     def _follow(self, plan: Plan) -> None:
-        self.plan = plan
+        self.plan, self._size = plan, plan.size
         self._left = dict(zip(plan.arms, plan.counts, strict=True))
         self._rows, self._told, self.open = {}, 0, {}
 
