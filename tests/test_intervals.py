@@ -61,7 +61,7 @@ def test_intervals_hold_all_the_time(name: str) -> None:
 def test_the_truth_stays_within_the_intervals_of_sharp_and_not_by_far(delta: float, fewest: int) -> None:
     """At every one of 300 pulls of three arms at once, in all but a share delta of the runs."""
     runs, arms, pulls = 400, 3, 300
-    method = bestarm.method("sharp", bestarm.Problem(["A", "B", "C"], sigma=0.5, delta=delta), 1)
+    method = bestarm.method("sharp", bestarm.Problem(["A", "B", "C"], sigma=0.5, delta=delta, sites="alike"), 1)
     noise = np.random.default_rng(0).normal(0.0, 0.5, size=(runs, pulls, arms))
     estimates = noise.cumsum(axis=1) / np.arange(1, pulls + 1)[:, None]
     widths = [radii(method, Tally.of([n] * arms, [0.0] * arms)) for n in range(1, pulls + 1)]
@@ -134,7 +134,7 @@ def test_a_test_that_knows_more_early_says_it_and_what_is_endless_is_left_out() 
 
 
 def test_no_interval_leaves_the_reward_range_but_for_its_own_mean() -> None:
-    ranged = Problem(["A", "B"], reward_range=(0.0, 1.0))
+    ranged = Problem(["A", "B"], reward_range=(0.0, 1.0), sites="alike")
     first, second = intervals(bestarm.method("sharp", ranged, 2), Tally.of([3, 3], [3.0, 0.6]))
     assert first.high == 1.0
     assert second.low == 0.0

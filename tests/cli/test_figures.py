@@ -119,7 +119,7 @@ def test_compare_has_a_mark_a_method_at_its_means(tmp_path: Path) -> None:
 
 
 def test_trace_comes_down_to_epsilon(tmp_path: Path) -> None:
-    engine = prepare(method("sharp", PROBLEM, 3), seed=0, engine="rounds")
+    engine = prepare(method("sharp", PROBLEM, 3, stopping="pairs"), seed=0, engine="rounds")
     outcome, rows = engine.trace(0)
     assert outcome.stopped
     figure = plot_trace(rows, epsilon=0.0)
@@ -130,6 +130,13 @@ def test_trace_comes_down_to_epsilon(tmp_path: Path) -> None:
     assert "breaking index" in texts(figure)
     save(figure, tmp_path / "trace.png")
     assert share_of(look("sharp").colour, tmp_path / "trace.png") > 0.001
+
+
+def test_a_trace_without_an_index_shows_the_evidence(tmp_path: Path) -> None:
+    _, rows = prepare(method("sharp", PROBLEM, 3), seed=0, engine="rounds").trace(0)
+    above, below = plot_trace(rows).axes
+    assert not above.get_visible()
+    assert below.get_lines()[0].get_ydata()[-1] >= 1.0
 
 
 def test_the_style_ends_with_its_block() -> None:

@@ -18,8 +18,8 @@ from bestarm.methods import method as build
 ARMS = 4
 NAMES = [f"arm-{k}" for k in range(ARMS)]
 FEATURES = [[0.9, 0.0], [0.0, 0.9], [0.6, 0.6], [-0.5, 0.4]]
-PLAIN = Problem(NAMES, sigma=0.3)
-LINEAR = Problem(NAMES, sigma=0.3, features=FEATURES)
+PLAIN = Problem(NAMES, sigma=0.3, sites="alike")
+LINEAR = Problem(NAMES, sigma=0.3, features=FEATURES, sites="alike")
 with known(SCATTERED):
     SQUARES = build("famabpe", PLAIN, agents=3, stopping="scattered")
 METHODS = {

@@ -11,8 +11,8 @@ from bestarm.methods import method as build
 
 NAMES = [f"arm-{k}" for k in range(5)]
 FEATURES = np.array([[0.9, 0.0], [0.0, 0.9], [0.6, 0.6], [-0.5, 0.4], [0.3, -0.8]])
-PLAIN = Problem(NAMES, sigma=0.3)
-LINEAR = Problem(NAMES, sigma=0.3, features=FEATURES)
+PLAIN = Problem(NAMES, sigma=0.3, sites="alike")
+LINEAR = Problem(NAMES, sigma=0.3, features=FEATURES, sites="alike")
 COMPOSITIONS: list[tuple[str, Problem, dict[str, Parameter]]] = [
     ("famabpe", PLAIN, {}),
     ("famabpe", PLAIN, {"trigger": "aim"}),

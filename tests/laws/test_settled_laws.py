@@ -51,10 +51,10 @@ def test_settled_is_the_old_rule(made: tuple[Reading, float]) -> None:
 def test_a_verdict_stops_exactly_then(pulls: list[int], means: list[float], data: st.DataObject) -> None:
     """Epsilon is the breaking index itself, or one of its neighbours: the tightest calls that there are."""
     tally = Tally.of(pulls, [count * mean for count, mean in zip(pulls, means, strict=True)])
-    plain = build("sharp", Problem(["A", "B", "C"], sigma=1.0))
+    plain = build("sharp", Problem(["A", "B", "C"], sigma=1.0, sites="alike"))
     index = plain.verdict(tally).breaking_index
     epsilon = max(data.draw(near(index)), 0.0)
-    verdict = build("sharp", Problem(["A", "B", "C"], sigma=1.0, epsilon=epsilon)).verdict(tally)
+    verdict = build("sharp", Problem(["A", "B", "C"], sigma=1.0, epsilon=epsilon, sites="alike")).verdict(tally)
     assert verdict.breaking_index == index
     assert verdict.stopped is (index <= epsilon)
     assert (verdict.evidence >= 1.0) is verdict.stopped

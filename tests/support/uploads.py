@@ -13,7 +13,7 @@ ARMS = ("A", "B", "C")
 
 def small_problem(name: str = "ligands", means: tuple[float, ...] = (0.9, 0.8, 0.5)) -> Problem:
     """Three arms that are told apart after a few dozen samples."""
-    return Problem(list(ARMS), sigma=0.3, delta=0.05, epsilon=0.0, means=list(means), name=name)
+    return Problem(list(ARMS), sigma=0.3, delta=0.05, epsilon=0.0, means=list(means), name=name, sites="alike")
 
 
 def batch(problem: Problem, agent: str, sequence: int, size: int = 4, seed: int = 0) -> Upload:

@@ -137,5 +137,5 @@ RULE_OUT = Test(
     goes_with=("race", "finish"),
     shows_index=False,
     arms_may_come=True,
-    growth=(0.3, 1.15),
+    growth=(0.4, 3.2),
 )

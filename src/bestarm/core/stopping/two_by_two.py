@@ -166,5 +166,5 @@ TWO_BY_TWO = Test(
     goes_with=("race", "finish"),
     shows_index=False,
     arms_may_come=True,
-    growth=(0.7, 1.4),
+    growth=(0.4, 3.2),
 )
