@@ -36,7 +36,12 @@ def upper_limit(errors: int, runs: int) -> float:
 
 
 def hard(name: str, delta: float) -> bestarm.Problem:
-    """Instances on which wrong leaders are common for a long time."""
+    """Instances on which wrong leaders are common for a long time, at sites that are alike."""
+    return bestarm.Problem.from_dict(instance(name, delta).to_dict() | {"sites": "alike"})
+
+
+def instance(name: str, delta: float) -> bestarm.Problem:
+    """The same, with nothing said about the sites."""
     if name == "two":
         return bestarm.Problem.quick([0.5, 0.499], sigma=0.3, delta=delta)
     if name == "five":

@@ -55,8 +55,8 @@ METHODS: dict[str, tuple[str, float, bool, dict[str, Parameter]]] = {  # name, s
     "famabpe": ("famabpe", 0.09, False, {"gamma": 0.5}),
     "ratio": ("falinpe", 0.008, True, LARGE | {"selection": "ratio"}),
     "greedy": ("falinpe", 0.008, True, LARGE | {"selection": "greedy"}),
-    "pairs": ("sharp", 0.15, False, {"thrift": "messages"}),
-    "span": ("sharp", 0.1, True, {"thrift": "messages", "pseudo_count": 3.0}),
+    "pairs": ("sharp", 0.15, False, {"stopping": "pairs", "thrift": "messages"}),
+    "span": ("sharp", 0.1, True, {"stopping": "span", "thrift": "messages", "pseudo_count": 3.0}),
 }
 
 

@@ -18,7 +18,7 @@ assert spec.loader is not None
 benchmark = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(benchmark)
 
-FIVE = bestarm.Problem.quick([0.9] + [0.8] * 4, sigma=0.3)
+FIVE = benchmark.alike(bestarm.Problem.quick([0.9] + [0.8] * 4, sigma=0.3))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_five_arms(thrift: str, samples: float, communications: float) -> None:
 
 def test_independent_features() -> None:
     """Ten arms in 25 dimensions: the paper's linear method takes about 290,000 samples here."""
-    result = bestarm.simulate(benchmark.independent(0.1, 0.05), "sharp", agents=10, runs=1000)
+    result = bestarm.simulate(benchmark.alike(benchmark.independent(0.1, 0.05)), "sharp", agents=10, runs=1000)
     assert result.unfinished == 0
     assert result.samples.mean() < 1900
     assert result.communications.mean() < 220
@@ -47,7 +47,9 @@ def test_independent_features() -> None:
 @pytest.mark.parametrize("arms", [20, 50])
 def test_features_of_low_rank(arms: int) -> None:
     results = [
-        bestarm.simulate(benchmark.linear(arms, 5, 0.1, seed), "sharp", agents=10, runs=20, seed=seed)
+        bestarm.simulate(
+            benchmark.alike(benchmark.linear(arms, 5, 0.1, seed)), "sharp", agents=10, runs=20, seed=seed
+        )
         for seed in range(50)
     ]
     assert sum(result.unfinished for result in results) == 0

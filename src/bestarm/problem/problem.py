@@ -196,7 +196,12 @@ class Problem:
 
     @classmethod
     def quick(
-        cls, means: Sequence[float], sigma: float | None = None, delta: float = 0.05, epsilon: float = 0.0
+        cls,
+        means: Sequence[float],
+        sigma: float | None = None,
+        delta: float = 0.05,
+        epsilon: float = 0.0,
+        sites: str = "differ",
     ) -> Self:
         """A simulated problem from its means alone.
 
@@ -205,7 +210,7 @@ class Problem:
         """
         numbers = check_vector("means", means)
         names = [f"arm-{k}" for k in range(1, len(numbers) + 1)]
-        return cls(names, means=numbers, sigma=sigma, delta=delta, epsilon=epsilon)
+        return cls(names, means=numbers, sigma=sigma, delta=delta, epsilon=epsilon, sites=sites)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
