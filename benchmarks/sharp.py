@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def problems() -> dict[str, tuple[str, list[bestarm.Problem]]]:
 
 def differ(runs: int) -> None:
     print("## Sites that differ: samples (standard error) / communications\n")
-    quick = bestarm.Problem.quick
+    quick = partial(bestarm.Problem.quick, sites="differ")
     cases = {
         "K = 5, all gaps 0.1": quick([0.9] + [0.8] * 4, sigma=0.3),
         "means .9 .8 .7 .6 .5": quick([0.9, 0.8, 0.7, 0.6, 0.5], sigma=0.3),
@@ -94,7 +95,7 @@ def differ(runs: int) -> None:
 
 def broken(runs: int) -> None:
     print("## Worlds that break the pair test: wrong answers, and samples (standard error) / communications\n")
-    quick = bestarm.Problem.quick
+    quick = partial(bestarm.Problem.quick, sites="differ")
     worlds = {
         "offsets of ±3 sigma, gap sigma/2": (quick([0.65, 0.5, 0.5], sigma=0.3), {"offsets": [0.9, -0.9, 0.0]}),
         "offsets +.05 −.10 0, gap .01, sigma .05": (

@@ -79,7 +79,7 @@ class Timing(NamedTuple):
 
 def equal_gaps(gap: float, arms: int = 5) -> Problem:
     """One arm with mean 0.9, the others worse by the gap; σ = 0.3, δ = 0.05."""
-    return Problem.quick([0.9] + [0.9 - gap] * (arms - 1), sigma=0.3, sites="alike")
+    return Problem.quick([0.9] + [0.9 - gap] * (arms - 1), sigma=0.3)
 
 
 def orthogonal(a: float = 0.1, dimension: int = 5) -> Problem:
@@ -88,9 +88,7 @@ def orthogonal(a: float = 0.1, dimension: int = 5) -> Problem:
     features[0, 0] = 1 + a
     theta = np.zeros(dimension)
     theta[0] = a
-    return Problem(
-        [f"arm-{k}" for k in range(dimension)], features=features, theta=theta, sigma=0.3, sites="alike"
-    )
+    return Problem([f"arm-{k}" for k in range(dimension)], features=features, theta=theta, sigma=0.3)
 
 
 def many_features() -> Problem:
@@ -98,7 +96,7 @@ def many_features() -> Problem:
     features = np.random.default_rng(0).standard_normal((10, 25))
     features /= np.linalg.norm(features, axis=1, keepdims=True)
     theta = np.linalg.lstsq(features, np.array([0.3] + [0.2] * 9), rcond=None)[0]
-    return Problem([f"arm-{k}" for k in range(10)], features=features, theta=theta, sigma=0.3, sites="alike")
+    return Problem([f"arm-{k}" for k in range(10)], features=features, theta=theta, sigma=0.3)
 
 
 def engine_of(

@@ -19,7 +19,7 @@ def fingerprint_of(
     centre: float,
     rewards: str | None = None,
     goal: str = HIGHEST,
-    sites: str = "differ",
+    sites: str | None = None,
 ) -> str:
     """That of all that fixes the statistics: not the name, not the means.
 
@@ -32,7 +32,7 @@ def fingerprint_of(
     parts: list[object] = [arms, features, sigma, delta, epsilon, reward_range]
     if centre != middle_of(reward_range):
         parts.append(centre)
-    usual = {"rewards": implied_rewards(reward_range), "goal": HIGHEST, "sites": "differ"}
+    usual = {"rewards": implied_rewards(reward_range), "goal": HIGHEST, "sites": None}
     said = {"rewards": rewards or usual["rewards"], "goal": goal, "sites": sites}
     unusual = {key: word for key, word in said.items() if word != usual[key]}
     if unusual:

@@ -89,7 +89,7 @@ def standing(method: Method, state: Any) -> Standing:
 
     >>> import bestarm
     >>> from bestarm.core.tally import Tally
-    >>> method = bestarm.method("sharp", bestarm.Problem(["A", "B"], sigma=0.3), agents=2)
+    >>> method = bestarm.method("sharp", bestarm.Problem(["A", "B"], sigma=0.3, sites="differ"), agents=2)
     >>> state = method.begin(Tally.of([10, 10], [9.0, 5.0]))
     >>> print(standing(method, method.fold(state, Tally.of([10, 10], [8.0, 6.0]), 0)))
     A is the best, except with probability at most 0.53.

@@ -133,7 +133,7 @@ def test_trace_comes_down_to_epsilon(tmp_path: Path) -> None:
 
 
 def test_a_trace_without_an_index_shows_the_evidence(tmp_path: Path) -> None:
-    _, rows = prepare(method("sharp", PROBLEM, 3), seed=0, engine="rounds").trace(0)
+    _, rows = prepare(method("sharp", PROBLEM, 3, stopping="rule-out"), seed=0, engine="rounds").trace(0)
     above, below = plot_trace(rows).axes
     assert not above.get_visible()
     assert below.get_lines()[0].get_ydata()[-1] >= 1.0

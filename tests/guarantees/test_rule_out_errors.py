@@ -49,7 +49,9 @@ def close_call(kind: str, world: str, delta: float) -> bestarm.Result:
     else:
         epsilon = 0.005 if kind == "epsilon" else 0.0
         told = None if kind == "measured" else sigma
-        problem = bestarm.Problem(names, means=[0.5, 0.49, 0.49], sigma=told, delta=delta, epsilon=epsilon)
+        problem = bestarm.Problem(
+            names, means=[0.5, 0.49, 0.49], sigma=told, delta=delta, epsilon=epsilon, sites="differ"
+        )
         worlds, horizon = WORLDS, 6_000
     world_of = dict(worlds[world]) if kind == "yes-no" else {"noise": sigma} | worlds[world]
     return bestarm.simulate(problem, "sharp", agents=3, runs=RUNS, seed=5, max_samples=horizon, **world_of)

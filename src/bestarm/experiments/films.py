@@ -77,7 +77,6 @@ def arm_set(films: Films, gap: float, arms: int, seed: int) -> Instance:
         sigma=SIGMA,
         delta=DELTA,
         epsilon=EPSILON,
-        sites="alike",
         name="movielens",
     )
     return Instance(problem, seed)

@@ -27,7 +27,7 @@ def separate(gap: float) -> Instance:
     [0.9, 0.8, 0.8, 0.8, 0.8]
     """
     means = [BEST] + [BEST - gap] * (ARMS - 1)
-    return Instance(Problem.quick(means, sigma=SIGMA, delta=DELTA, epsilon=EPSILON, sites="alike"))
+    return Instance(Problem.quick(means, sigma=SIGMA, delta=DELTA, epsilon=EPSILON))
 
 
 def linear(gap: float, seed: int, arms: int = ARMS, dimension: int = DIMENSION) -> Instance:
@@ -83,8 +83,7 @@ def instance_seed(seed: int, run: int) -> int:
 
 def _linear_problem(name: str, features: NDArray[np.float64], theta: NDArray[np.float64]) -> Problem:
     names = [f"arm-{k}" for k in range(1, len(features) + 1)]
-    shared = {"sigma": SIGMA, "delta": DELTA, "epsilon": EPSILON, "sites": "alike"}
-    return Problem(names, features=features, theta=theta, name=name, **shared)
+    return Problem(names, features=features, theta=theta, sigma=SIGMA, delta=DELTA, epsilon=EPSILON, name=name)
 
 
 def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,7 +12,6 @@ PROBLEM = """
 name = "ligands"
 delta = 0.05
 sigma = 0.12
-sites = "alike"
 arm = [
   { name = "PPh3", mean = 0.72 },
   { name = "XPhos", mean = 0.80 },
@@ -34,7 +33,9 @@ def truth() -> Problem:
 def question() -> Problem:
     """The problem as labs and server know it."""
     known = truth()
-    return Problem(known.arms, name=known.name, sigma=known.sigma, delta=known.delta, sites=known.sites)
+    return Problem(
+        known.arms, name=known.name, sigma=known.sigma, delta=known.delta, epsilon=known.epsilon, means=None
+    )
 
 
 def speeds(agents: int) -> list[float]:
