@@ -544,7 +544,7 @@ LINEAR = problem_of(3, (0.3, 0.05, 0.0), [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
         (
             "famabpe",
             {"stopping": "soon"},
-            "famabpe: stopping is 'soon'; it must be one of rule-out, two-by-two, ….",
+            "famabpe: stopping is 'soon'; it must be one of famabpe, ugapec, ….",
         ),
         ("famabpe", {"selection": 3}, "famabpe: selection is 3; it must be one of balance, ratio, …."),
         ("famabpe", {"trigger": ""}, "famabpe: trigger is ''; it must be one of count, determinant, …."),
@@ -584,7 +584,7 @@ def test_a_wrong_parameter_is_one_sentence(name: str, parameters: dict[str, Any]
         (
             "falinpe",
             {"stopping": "pairs"},
-            "falinpe with … does not fit together: determinant needs stopping=falinpe, lingape or span.",
+            "falinpe with … does not fit together: determinant needs stopping=falinpe, lingape, span or rule-out-span.",
         ),
         (
             "famabpe",
