@@ -584,7 +584,7 @@ def test_a_wrong_parameter_is_one_sentence(name: str, parameters: dict[str, Any]
         (
             "falinpe",
             {"stopping": "pairs"},
-            "falinpe with … does not fit together: determinant needs stopping=falinpe, lingape, span or rule-out-span.",
+            "falinpe with … does not fit together: determinant needs stopping=falinpe, ….",
         ),
         (
             "famabpe",
