@@ -14,10 +14,10 @@ SCORES = {"plain": 0.30, "step by step": 0.50, "with examples": 0.85}  # on aver
 def main(path: str, seed: str) -> None:
     with Path(path).open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
+    chances = {arm: random.Random(f"{seed} {Path(path).name} {arm}") for arm in SCORES}  # in whatever order
     for row in rows:
-        chance = random.Random(f"{seed} {row['trial']}")
         mean = SCORES[row["arm"]]
-        row["reward"] = f"{chance.betavariate(4 * mean, 4 * (1 - mean)):.2f}"
+        row["reward"] = f"{chances[row['arm']].betavariate(4 * mean, 4 * (1 - mean)):.2f}"
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()

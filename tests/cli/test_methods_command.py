@@ -40,7 +40,7 @@ def test_json_has_the_facts(call: Call) -> None:
     for name, test in TESTS.items():
         assert tests[name]["counts_agents"] == test.counts_agents
         assert tests[name]["linear"] == test.model.linear
-        assert tests[name]["intervals"]
+        assert tests[name]["intervals"] == (test.radii is not None)
     sharp = next(row for row in found["methods"] if row["name"] == "sharp")
     parameters = {row["name"]: row for row in sharp["parameters"]}
     assert parameters["thrift"]["words"] == ["samples", "balanced", "messages"]

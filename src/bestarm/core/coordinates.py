@@ -41,8 +41,8 @@ def difference_coordinates(features: Floats) -> Floats:
 
     What all arms have in common cancels where arms are compared inside batches, so it gets no coordinate.
 
-    >>> difference_coordinates(np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 4.0]])).round(3).tolist()
-    [[-0.707], [0.0], [0.707]]
+    >>> np.abs(difference_coordinates(np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 4.0]]))).round(3).tolist()
+    [[0.707], [0.0], [0.707]]
     """
     coordinates = _decomposed(features - features.mean(axis=0))[0]
     return coordinates if coordinates.shape[1] else np.zeros((features.shape[0], 1))

@@ -70,12 +70,11 @@ def against_leaders(
 def judged(leader: int, missing: Floats, samples: int, settled: bool) -> Reading:
     """The reading, if a unit of information about each arm takes pulls of its own.
 
-    A batch with m arms beside the leader, who gets √m times the pulls of each, needs (1 + 1/√m)² pulls for each
-    unit of information.
+    m arms beside the leader, who gets √m times the pulls of each, need (√m + 1)² x pulls for x units of
+    information each; Σx + 2‖x‖ + max x is that number, and grows with every need.
     """
     missing[leader] = 0.0
-    others = max(float((missing > 0.0).sum()), 1.0)
-    pulls = (1.0 + 1.0 / math.sqrt(others)) ** 2 * missing.sum()
+    pulls = missing.sum() + 2.0 * math.sqrt((missing * missing).sum()) + missing.max()
     return with_evidence(leader, missing, samples, pulls, settled)
 
 

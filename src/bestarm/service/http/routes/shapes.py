@@ -294,11 +294,33 @@ class RemainingAnswer(Shape):
     high: int
 
 
+class ArmStandingAnswer(Shape):
+    """What speaks against an arm; null where the study's test does not look at each arm by itself."""
+
+    arm: str
+    pulls: int
+    estimate: float | None
+    odds: float | None = Field(description="So many to one.")
+    ruled_out: bool
+    words: str
+
+
+class StandingAnswer(Shape):
+    """What can be said now."""
+
+    leader: str
+    error: float | None = Field(description="The leader is the best, except with probability at most this.")
+    needed: float = Field(description="The odds that rule an arm out.")
+    arms: list[ArmStandingAnswer]
+    sentence: str
+
+
 class StatusAnswer(StudyAnswer):
     """Everything that a dashboard shows."""
 
     time: str = Field(examples=[TIME], description="The server's clock.")
     arms: list[ArmAnswer]
+    standing: StandingAnswer
     sites: list[SiteAnswer]
     history: list[tuple[int, int, float | None, float, str]]
     remaining: RemainingAnswer | None
