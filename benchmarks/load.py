@@ -40,7 +40,7 @@ from serving import Process, serving
 
 MOST_UPLOADS = 20_000  # of one client in one measurement
 ROW = "x" * 150  # about as long as an upload
-PROBLEM = Problem(["A", "B", "C", "D", "E"], sigma=0.3, delta=0.05, epsilon=0.0, name="load")
+PROBLEM = Problem(["A", "B", "C", "D", "E"], sigma=0.3, delta=0.05, epsilon=0.0, name="load", sites="alike")
 SAME = {arm: [2, 1.0] for arm in PROBLEM.arms}  # all arms alike, so that the study never stops
 
 
