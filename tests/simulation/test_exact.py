@@ -31,7 +31,6 @@ from bestarm.methods import method as build
 from bestarm.simulation import environment, events
 from bestarm.simulation.api import prepare, run_many
 from bestarm.simulation.engine import Engine, loop_of
-from bestarm.simulation.environment import Environment
 from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.rebind import rebind
 from bestarm.simulation.workers import pack
@@ -269,12 +268,10 @@ def test_a_schedule_that_is_ignored_is_seen(case: Case) -> None:
 def test_a_batch_with_one_noise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """n·(μ + σZ) instead of the sum of n rewards."""
 
-    def mistaken(
-        world: Environment, arm: int, pulls: int, random: np.random.Generator, row: int, added: float
-    ) -> float:
-        return float(pulls * (world.means[arm] + world.spreads[arm] * random.standard_normal()))
+    def mistaken(mean: float, noise: float, pulls: int, random: np.random.Generator) -> float:
+        return float(pulls * (mean + noise * random.standard_normal()))
 
-    monkeypatch.setattr(environment, "draw_sum", mistaken)
+    monkeypatch.setattr(environment, "gaussian_sum", mistaken)
     assert bonferroni(compare(by_rounds(GAUSSIAN), by_plain_events(GAUSSIAN, "none"))) != []
 
 

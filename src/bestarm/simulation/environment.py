@@ -120,12 +120,17 @@ def fill(batch: Batch, environment: Environment, random: np.random.Generator, kn
     squares = batch.squares.shape[0] > 0
     row = row_of(environment.levels.shape[0], batch.site)
     added = drift_at(environment.drift, environment.pace, known)
+    plain = environment.kind == GAUSSIAN and not squares  # by far the most common, and the fastest
+    levels, spreads = environment.levels[row], environment.spreads
     for place in range(batch.arms.shape[0]):
         arm, pulls = batch.arms[place], batch.pulls[place]
+        if plain:
+            batch.sums[place] = gaussian_sum(levels[arm] + added, spreads[arm], pulls, random)
+            continue
+        total, square = draw(environment, arm, pulls, random, row, added)
+        batch.sums[place] = total
         if squares:
-            batch.sums[place], batch.squares[place] = draw(environment, arm, pulls, random, row, added)
-        else:
-            batch.sums[place] = draw_sum(environment, arm, pulls, random, row, added)
+            batch.squares[place] = square
 
 
 def row_of(rows: int, site: int) -> int:

@@ -36,9 +36,13 @@ def pairs(state: Totals, setting: Setting) -> Reading:
     level = float(np.log((setting.counted - 1) / setting.delta))
     own = float(pulls[leader])  # Python computes much faster with its own numbers than with numpy's
     widths = np.zeros(setting.arms)
+    counted, radius = 0.0, 0.0
     for k in range(setting.arms):
         if k != leader:
-            widths[k] = pair_radius(own, float(pulls[k]), level, setting.pseudo_count)
+            if pulls[k] != counted:  # arms with as many pulls have the same radius
+                counted = float(pulls[k])
+                radius = pair_radius(own, counted, level, setting.pseudo_count)
+            widths[k] = radius
     return read(view.values, leader, widths, 0.0, setting.sigma, setting.epsilon)
 
 
