@@ -31,10 +31,11 @@ def check_identity(journal: Journal, theirs: Identity) -> None:
             f"journal {journal.path}: it belongs to agent {mine.agent!r}, and the token to {theirs.agent!r}; "
             "each agent needs a journal of its own."
         )
-    if (mine.study, mine.terms.fingerprint, mine.terms.squares) != (
+    if (mine.study, mine.terms.fingerprint, mine.terms.squares, mine.terms.bets) != (
         theirs.study,
         theirs.terms.fingerprint,
         theirs.terms.squares,
+        theirs.terms.bets,
     ):
         raise UserError(
             f"journal {journal.path}: it was started for another study of the name {mine.study!r}, "

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from bestarm.core.arrays import Counts, Floats
 
 NOBODY = -1  # the site of what everybody knows from the beginning
+NONE = np.empty(0)
 
 
 class Batch(NamedTuple):
     """One site's pulls between two messages: each arm once, with its pulls and the sum of what they gave.
 
-    `squares` are sums of (reward − centre)², and empty unless the test asks for them. `site` is the number of
-    the site in the order in which the sites joined.
+    `squares` are sums of (reward − centre)², and empty unless the test asks for them; `bets` are the sums of
+    `core.bets`, so many for each arm in its turn, and empty where there are none. `site` is the number of the
+    site in the order in which the sites joined.
     """
 
     site: int
@@ -21,3 +25,4 @@ class Batch(NamedTuple):
     pulls: Counts
     sums: Floats
     squares: Floats
+    bets: Floats = NONE

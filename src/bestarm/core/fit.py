@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
-from bestarm.core.batch import NOBODY, Batch
+from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading
 from bestarm.core.scatter import KNOWN_WELL, scatter, steering_noise
 from bestarm.core.setting import Setting
@@ -124,8 +124,3 @@ def inverted(information: Floats, determined: bool) -> tuple[bool, Floats]:
         if not determined:
             information = information + max(longest, 1.0) * DETERMINED * np.eye(information.shape[0])
     return determined, np.ascontiguousarray(np.linalg.inv(information))
-
-
-def single(arm: int, reward: float) -> Batch:
-    """A single pull as a batch, which tells nothing about differences."""
-    return Batch(NOBODY, np.full(1, arm), np.ones(1, np.int64), np.full(1, reward), np.empty(0))

@@ -24,9 +24,8 @@ def left_over(
     worth its mixture has cost, `weights` how much information it has. An arm is ruled out while its logarithm
     is at least `level`.
     """
-    leader = int(np.argmax(view.values))
     if epsilon > 0.0:
-        return against_leaders(leader, view, worths, prices, weights, leaders, level)
+        return against_leaders(int(np.argmax(view.values)), view, worths, prices, weights, leaders, level)
     arms = view.values.shape[0]
     odds = np.full(arms, math.log((1.0 - RIVALS) / worths.shape[0]))  # what no leader has taken yet
     missing = np.full(arms, np.inf)
@@ -34,10 +33,14 @@ def left_over(
         cost = -math.log(RIVALS if row == 0 else (1.0 - RIVALS) / (row * (row + 1.0)))
         odds = np.logaddexp(odds, worths[row] - cost)
         missing = np.minimum(missing, still_missing(worths[row], prices[row], weights[row], level + cost))
+    return last_one(view, odds, missing, level)
+
+
+def last_one(view: View, odds: Floats, missing: Floats, level: float) -> tuple[Reading, Floats, Floats]:
+    """Settled where one arm is left; until then the arm with the largest estimate leads."""
     left = odds < level
     settled = left.sum() == 1
-    if settled:
-        leader = int(np.argmax(left))
+    leader = int(np.argmax(left)) if settled else int(np.argmax(view.values))
     return judged(leader, missing, view.samples, settled), odds, missing
 
 

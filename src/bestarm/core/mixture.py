@@ -41,6 +41,21 @@ def log_below(z: Floats) -> Floats:
     return np.where(x < FAR, np.log(0.5 * tails), bound)
 
 
+def log_means(logs: Floats) -> tuple[Floats, Floats]:
+    """Of every column its largest number, and the logarithm of the mean of its exponentials.
+
+    >>> log_means(np.log([[1.0, 4.0], [3.0, 4.0]]))[1].round(3).tolist()
+    [0.693, 1.386]
+    """
+    highest = np.full(logs.shape[1], -np.inf)
+    for step in range(logs.shape[0]):
+        highest = np.maximum(highest, logs[step])
+    total = np.zeros(logs.shape[1])
+    for step in range(logs.shape[0]):
+        total += np.exp(logs[step] - highest)
+    return highest, highest + np.log(total / logs.shape[0])
+
+
 def one_sided(z: float) -> tuple[float, float, float]:
     """`z²/2 + log Φ(z)`, the heart of a one-sided normal mixture, with its first and second derivative."""
     x = -z / SQRT_2

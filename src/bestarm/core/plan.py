@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, MutableSequence, Sequence
+from collections.abc import Collection, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,25 @@ if TYPE_CHECKING:
 class Plan:
     """Which arms to pull, and how often each, before the next upload.
 
+    Where a test asks for bets, `rivals` says against which other arm those of each arm are made, −1 for none.
+
     >>> Plan((2, 0), (3, 1)).size
     4
     """
 
     arms: tuple[int, ...]
     counts: tuple[int, ...]
+    rivals: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
         """All pulls of the plan together."""
         return sum(self.counts)
+
+    def renumbered(self, places: Mapping[int, int]) -> Plan:
+        """The same with other numbers for the arms."""
+        rivals = tuple(places.get(rival, -1) for rival in self.rivals)
+        return Plan(tuple(places[arm] for arm in self.arms), self.counts, rivals)
 
     def fitted(self, plate: int | None, cannot: Collection[int], pulls: Sequence[int]) -> Plan:
         """The plan for a site that works in plates of so many trials, or that can't do some of the arms.
@@ -34,9 +42,9 @@ class Plan:
         to the arm with the fewest pulls that the site can do. The promise does not depend on what is pulled.
 
         >>> Plan((0, 1), (3, 1)).fitted(6, (), [9, 9])
-        Plan(arms=(0, 1), counts=(5, 1))
+        Plan(arms=(0, 1), counts=(5, 1), rivals=())
         >>> Plan((0, 1), (3, 1)).fitted(None, {0}, [9, 9, 2])
-        Plan(arms=(1,), counts=(4,))
+        Plan(arms=(1,), counts=(4,), rivals=())
         """
         if plate is None and not set(self.arms) & set(cannot):
             return self

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
-from bestarm.core.batch import Batch
+from bestarm.core.batch import NOBODY, Batch
 from bestarm.core.breaking import Reading
 from bestarm.core.setting import Setting
-from bestarm.core.state import View
+from bestarm.core.state import State, View
 
 # Pulls an arm, on average, before leaders get accounts: the first ones lead by luck, and each takes a share.
 SETTLED = 10
@@ -72,14 +72,14 @@ def begin_with(width: int, setting: Setting) -> Race:
     )
 
 
-def rivals(state: Race, batch: Batch) -> tuple[Counts, Counts]:
-    """Of each arm in the batch the other one with the largest estimate: their places, and those of the arms.
+def rivals(state: State, arms: Counts) -> tuple[Counts, Counts]:
+    """Of each of these arms the other one with the largest estimate: their places, and those of the arms.
 
     Only what was known before the batch decides; ties go to the lowest index. Without a rival an arm is left
     out.
     """
-    several = batch.arms.shape[0]
-    values = np.where(state.pulls[batch.arms] > 0, state.estimate.values[batch.arms], -np.inf)
+    several = arms.shape[0]
+    values = np.where(state.pulls[arms] > 0, state.estimate.values[arms], -np.inf)
     first = int(np.argmax(values))
     high = np.full(several, first)
     if values[first] == -np.inf:
@@ -90,6 +90,18 @@ def rivals(state: Race, batch: Batch) -> tuple[Counts, Counts]:
     if values[high[first]] == -np.inf:
         low = low[low != first]
     return high[low], low
+
+
+def name_rivals(state: State, arms: Counts, named: Counts) -> None:
+    """Write down the rival of each arm of a plan, −1 where there is none."""
+    high, low = rivals(state, arms)
+    named[:] = -1
+    named[low] = arms[high]
+
+
+def single(arm: int, reward: float) -> Batch:
+    """A single pull as a batch, which tells nothing about differences."""
+    return Batch(NOBODY, np.full(1, arm), np.ones(1, np.int64), np.full(1, reward), np.empty(0), np.empty(0))
 
 
 def led(state: Race, batch: Batch, row: int) -> tuple[Counts, Counts]:

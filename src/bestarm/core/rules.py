@@ -126,6 +126,7 @@ class Test:
     short_features: bool = False  # its proof needs features and weights of length at most 1
     every_arm: bool = True  # it says nothing before every arm was pulled
     squares: bool = False  # it asks for sums of squares, whether sigma is known or not
+    bets: bool = False  # it asks for bets on differences inside a batch, from single rewards
     odds: Radii | None = None  # the logarithm of what speaks against each arm, where it tests each by itself
     goes_with: tuple[str, str] = ("lookahead", "aim")  # the selection and the trigger that suit it best
     inside_batches: bool = False  # it compares arms inside batches: one with a single arm tells it nothing

@@ -6,13 +6,15 @@ import math
 
 import numpy as np
 
-from bestarm.core.arrays import Flags, Floats
+from bestarm.core.arrays import Counts, Flags, Floats
 from bestarm.core.batch import Batch
+from bestarm.core.setting import Setting
 
 SHAPE = 2.0  # of the mixture over how much smaller than the bound sigma may be
 ABOVE = math.log(3.0) - 2.0  # log P(Gamma(2) > 2)
 KNOWN_WELL = 4  # times the pulls of a batch: what is known by so many may speak about the noise
 SHARE = 0.05  # of delta: what the bound on sigma may cost
+UNKNOWN = 1e150  # in the place of a bound that is not there yet: no difference is worth anything
 
 
 def scatter_bound(residual: float, freedom: float, alpha: float) -> float:
@@ -79,6 +81,43 @@ def scatter(values: Floats, well: Flags, batch: Batch, centre: float) -> tuple[f
         residual += (weights * off * off).sum()
         freedom += weights.shape[0] - 1
     return float(residual), freedom
+
+
+def unexplained(
+    pulls: Counts, sums: Floats, squares: float, values: Floats, rank: int, centre: float
+) -> tuple[float, float]:
+    """Where sites are alike: the sum of squares around the fitted values, and its degrees of freedom.
+
+    `values` are the arms' means, or least squares in so many directions as `rank` says. A batch of n pulls adds
+    to it, given the past, σ²χ² with n degrees of freedom once all directions are determined (recursive
+    residuals: Brown, Durbin and Evans 1975), and before that with as many fewer as it newly determines.
+    """
+    residual, known, samples = squares, 0, 0
+    for arm in range(pulls.shape[0]):
+        if pulls[arm] > 0:
+            off = values[arm] - centre
+            residual += off * (pulls[arm] * off - 2.0 * (sums[arm] - pulls[arm] * centre))
+            known += 1
+            samples += pulls[arm]
+    return max(residual, 0.0), float(samples - min(known, rank))
+
+
+def noise_and_delta(residual: float, freedom: float, setting: Setting) -> tuple[float, float]:
+    """Sigma, or the bound that takes its place, and what is left of delta."""
+    if setting.sigma > 0.0:
+        return setting.sigma, setting.delta
+    bound = scatter_bound(residual, freedom, SHARE * setting.delta)
+    return min(bound, UNKNOWN), (1.0 - SHARE) * setting.delta
+
+
+def noise_of_totals(
+    pulls: Counts, sums: Floats, squares: float, values: Floats, rank: int, setting: Setting
+) -> tuple[float, float]:
+    """The same where sites are alike."""
+    if setting.sigma > 0.0:
+        return setting.sigma, setting.delta
+    residual, freedom = unexplained(pulls, sums, squares, values, rank, setting.centre)
+    return noise_and_delta(residual, freedom, setting)
 
 
 def steering_noise(residual: float, freedom: float, values: Floats, sigma: float) -> float:

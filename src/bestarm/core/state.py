@@ -28,12 +28,14 @@ class View(NamedTuple):
 class Totals(NamedTuple):
     """A state that is the total tally, and the estimates that follow from it.
 
-    Folding changes the arrays in place: whoever folds owns the state, and goes on with what is returned.
+    `squares` is the sum of all squares around the centre, 0 where nobody asks for them. Folding changes the
+    arrays in place: whoever folds owns the state, and goes on with what is returned.
     """
 
     pulls: Counts
     sums: Floats
     estimate: View
+    squares: float
 
 
 class State(Protocol):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from bestarm.core.bets import WIDTH
 
 if TYPE_CHECKING:
     from bestarm.core.arrays import Counts, Floats
@@ -18,8 +20,10 @@ class Tally:
     """Pulls and reward sums of the arms that were pulled. Tallies add; it is all that ever crosses the network.
 
     Where a test asks for it there is a third number for each arm, the sum of the squares of (reward − centre);
-    the centre is a constant of the problem. Without it `squares` is empty. A tally is small where few of many
-    arms were pulled, and needs no numpy.
+    the centre is a constant of the problem. Without it `squares` is empty. A test may ask for bets of each arm
+    against a rival instead (`core.bets`): `rivals` are their numbers, −1 for none, and `bets` the sums, so many
+    for each arm in its turn. Bets belong to their batch, and a sum of tallies has none. A tally is small where
+    few of many arms were pulled, and needs no numpy.
 
     >>> first = Tally.of([1, 0], [0.5, 0.0])
     >>> both = first + Tally.of([0, 2], [0.0, 1.5])
@@ -34,6 +38,8 @@ class Tally:
     counts: array[int]
     sums: array[float]
     squares: array[float]
+    rivals: array[int] = field(default_factory=lambda: array("q"))
+    bets: array[float] = field(default_factory=lambda: array("d"))
 
     @classmethod
     def of(
@@ -72,6 +78,28 @@ class Tally:
     def resized(self, arms: int) -> Tally:
         """The same for another number of arms, at least as many as it names."""
         return self if arms == self.size else replace(self, size=arms)
+
+    def with_bets(self, rivals: Sequence[int], bets: Sequence[float]) -> Tally:
+        """The same with the bets of every arm."""
+        return replace(self, rivals=array("q", rivals), bets=array("d", bets))
+
+    def renumbered(self, places: Mapping[int, int], arms: int) -> Tally:
+        """The same with other numbers for the arms, and without those that have none; nor bets against them."""
+        rows = {places[arm]: row for arm, row in self.rows.items() if arm in places}
+        found = Tally.from_rows(rows, arms)
+        if not self.bets:
+            return found
+        bets = {places[arm]: bet for arm, bet in self._bets().items() if arm in places}
+        kept = {arm: (places.get(rival, -1), sums) for arm, (rival, sums) in bets.items()}
+        sums = [x if kept[arm][0] >= 0 else 0.0 for arm in found.arms for x in kept[arm][1]]
+        return found.with_bets([kept[arm][0] for arm in found.arms], sums)
+
+    def _bets(self) -> dict[int, tuple[int, list[float]]]:
+        """`arm: (rival, sums)`."""
+        return {
+            arm: (self.rivals[place], self.bets[place * WIDTH : (place + 1) * WIDTH].tolist())
+            for place, arm in enumerate(self.arms)
+        }
 
     @property
     def rows(self) -> dict[int, list[float]]:
@@ -115,24 +143,37 @@ class Tally:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        return self._values() == other._values()
+        return self.size == other.size and self._values() == other._values()
 
     def __hash__(self) -> int:
-        columns: tuple[array[Any], ...] = (self.arms, self.counts, self.sums, self.squares)
-        return hash((self.size, *(tuple(column) for column in columns)))
+        return hash((self.size, *(tuple(column) for column in self._values())))
 
-    def _values(self) -> tuple[int, array[int], array[int], array[float], array[float]]:
-        return self.size, self.arms, self.counts, self.sums, self.squares
+    def _values(self) -> tuple[array[Any], ...]:
+        return self.arms, self.counts, self.sums, self.squares, self.rivals, self.bets
 
-    def to_json(self, names: Sequence[str]) -> dict[str, list[float]]:
+    def to_json(self, names: Sequence[str]) -> dict[str, list[Any]]:
         """The arms that were pulled, by name: `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`.
 
-        Python's JSON keeps every bit.
+        With bets: `{arm: [pulls, sum, rival, bet, bet, …]}`. Python's JSON keeps every bit.
         """
-        return {names[arm]: row for arm, row in self.rows.items()}
+        rows: dict[str, list[Any]] = {names[arm]: row for arm, row in self.rows.items()}
+        for arm, (rival, sums) in self._bets().items() if self.bets else ():
+            rows[names[arm]] += [None if rival < 0 else names[rival], *sums]
+        return rows
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Sequence[float]], names: Sequence[str]) -> Tally:
+    def from_json(cls, value: Mapping[str, Sequence[Any]], names: Sequence[str]) -> Tally:
         """The inverse of `to_json`, for a value that was checked at the edge (`protocol.messages`)."""
-        position = {name: k for k, name in enumerate(names)}
-        return cls.from_rows({position[name]: row for name, row in value.items()}, len(names))
+        position: dict[str | None, int] = {name: k for k, name in enumerate(names)}
+        return cls.from_named({position[name]: row for name, row in value.items()}, position, len(names))
+
+    @classmethod
+    def from_named(
+        cls, rows: Mapping[int, Sequence[Any]], position: Mapping[str | None, int], arms: int
+    ) -> Tally:
+        """A tally from rows in which rivals have names."""
+        if not rows or len(next(iter(rows.values()))) <= 3:
+            return cls.from_rows(rows, arms)
+        found = cls.from_rows({arm: row[:2] for arm, row in rows.items()}, arms)
+        rivals = [position.get(rows[arm][2], -1) for arm in found.arms]
+        return found.with_bets(rivals, [bet for arm in found.arms for bet in rows[arm][3:]])

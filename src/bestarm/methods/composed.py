@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from bestarm.core.arrays import Floats
 from bestarm.core.batch import NOBODY, Batch
 from bestarm.core.breaking import Reading, settled
 from bestarm.core.plan import Plan
+from bestarm.core.race import name_rivals
 from bestarm.core.rules import Rules, Test, Value
 from bestarm.core.selection.ratio import UNSOLVED
 from bestarm.core.setting import Setting
@@ -60,6 +61,14 @@ class Method:
         """Whether a tally must have sums of squares."""
         return self.test.squares or (self.test.noise == "either" and self.problem.sigma is None)
 
+    @property
+    def bets(self) -> float:
+        """What brings a difference of rewards to [−1, 1], better above 0; 0 if nobody asks for bets."""
+        if not self.test.bets:
+            return 0.0
+        width = self.setting.high - self.setting.low
+        return (1.0 if self.mirror is None else -1.0) / width
+
     def begin(self, start: Tally | None = None) -> Any:
         """The state of a study in which nothing was measured, or in which everybody knows a tally."""
         state = self.rules.begin(self.setting)
@@ -107,7 +116,15 @@ class Method:
         state's, if it is known already.
         """
         plan = self._plan(state, cannot, reading)
-        return plan if plate is None and not cannot else plan.fitted(plate, cannot, state.pulls.tolist())
+        if plate is not None or cannot:
+            plan = plan.fitted(plate, cannot, state.pulls.tolist())
+        return self._with_rivals(state, plan) if self.test.bets else plan
+
+    def _with_rivals(self, state: Any, plan: Plan) -> Plan:
+        arms, named = np.array(plan.arms, np.int64), np.empty(len(plan.arms), np.int64)
+        if arms.size:
+            name_rivals(state, arms, named)
+        return replace(plan, rivals=tuple(named.tolist()))
 
     def _plan(self, state: Any, cannot: Collection[int], reading: Reading | None) -> Plan:
         missing = np.flatnonzero(state.pulls == 0).tolist()
@@ -168,4 +185,5 @@ def batch_of(tally: Tally, site: int) -> Batch:
         np.array(tally.counts, dtype=np.int64),
         np.array(tally.sums, dtype=np.float64),
         np.array(tally.squares, dtype=np.float64),
+        np.array(tally.bets, dtype=np.float64),
     )

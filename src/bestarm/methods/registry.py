@@ -19,6 +19,7 @@ from bestarm.core.selection.greedy import GREEDY
 from bestarm.core.selection.lookahead import LOOKAHEAD
 from bestarm.core.selection.race import RACE
 from bestarm.core.selection.ratio import RATIO
+from bestarm.core.stopping.betting import BETTING
 from bestarm.core.stopping.falinpe import FALINPE
 from bestarm.core.stopping.famabpe import FAMABPE
 from bestarm.core.stopping.lingape import LINGAPE
@@ -80,7 +81,7 @@ class Registry(Mapping[str, R]):
 
 
 TESTS: Registry[Test] = Registry(
-    FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN, RULE_OUT, RULE_OUT_SPAN, TWO_BY_TWO
+    FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN, RULE_OUT, RULE_OUT_SPAN, TWO_BY_TWO, BETTING
 )
 SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, DIRECTIONS)
 TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_SPAN, EVERY_PULL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bestarm.core.rules import Test, Value
+from bestarm.core.stopping.betting import BETTING
 from bestarm.core.stopping.pairs import PAIRS
 from bestarm.core.stopping.rule_out import RULE_OUT
 from bestarm.core.stopping.rule_out_span import RULE_OUT_SPAN
@@ -12,6 +13,8 @@ from bestarm.core.stopping.span import SPAN
 from bestarm.core.stopping.two_by_two import TWO_BY_TWO
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
+from bestarm.problem.aims import ALIKE
+from bestarm.reward import NORMAL, YES_NO
 
 
 def defaults(problem: Problem, agents: int) -> dict[str, Value]:
@@ -22,8 +25,9 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     depends on the test.
 
     - `stopping`: where sites may differ, `rule-out`, which measures sigma if it is not given, `two-by-two` for
-      yes/no and bounded rewards, or `rule-out-span` for features of lower rank than there are arms (linearly
-      independent ones add nothing). Where sites are alike and sigma is known, `pairs` and `span`.
+      yes/no rewards, `betting` for bounded ones, or `rule-out-span` for features of lower rank than there are
+      arms (linearly independent ones add nothing). Where sites are alike, `pairs` and `span`, which measure
+      sigma too.
     - `thrift`: what to spare, `samples`, `balanced` or `messages`.
     - `pseudo_count`: the mixture's ρ; the larger, the sharper for small gaps and the blunter for large ones. 9
       for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for the span tests, chosen by trial on gaps of 0.1 to
@@ -45,11 +49,13 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
 def chosen_test(problem: Problem) -> Test:
     """The test that assumes no more than the problem says."""
     linear = rank_of(problem) < len(problem.arms)
-    if problem.sites == "alike" and problem.sigma is not None:
+    if problem.sites == ALIKE:
         return SPAN if linear else PAIRS
     if linear:
         return RULE_OUT_SPAN
-    return RULE_OUT if problem.rewards == "normal" or problem.epsilon > 0 else TWO_BY_TWO
+    if problem.rewards == NORMAL or problem.epsilon > 0:
+        return RULE_OUT
+    return TWO_BY_TWO if problem.rewards == YES_NO else BETTING
 
 
 def rank_of(problem: Problem) -> int:

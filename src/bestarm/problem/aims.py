@@ -8,7 +8,7 @@ from bestarm.problem.checks import check_list
 from bestarm.reward import HIGHEST, LOWEST, show
 
 GOALS = (HIGHEST, LOWEST)
-SITES = ("differ", "alike")
+DIFFER, ALIKE = SITES = ("differ", "alike")
 DAY = "a day or a time, such as 2027-01-31 or 2027-01-31T18:00:00Z"
 
 

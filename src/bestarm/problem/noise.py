@@ -51,13 +51,3 @@ def check_limits(value: object) -> Limits:
     if len(numbers) != 2 or numbers[1] / 2 - numbers[0] / 2 <= 0:
         raise UserError(f"reward_range is {show(value)}; it must be [low, high] with low below high.")
     return numbers[0], numbers[1]
-
-
-def usual_sites(kind: str, sigma: float | None) -> str:
-    """What goes without saying: sites differ, but for the problems that version 0.1 knew, where they are alike.
-
-    >>> usual_sites("normal", None), usual_sites("normal", 0.3)
-    ('differ', 'alike')
-    """
-    known = kind == BOUNDED or (kind == NORMAL and sigma is not None)
-    return "alike" if known else "differ"

@@ -14,6 +14,7 @@ from bestarm.core.arrays import Floats
 from bestarm.errors import UserError
 from bestarm.fingerprint import fingerprint_of
 from bestarm.problem.aims import (
+    DIFFER,
     GOALS,
     SITES,
     check_budget,
@@ -36,7 +37,7 @@ from bestarm.problem.checks import (
     warn_of_twins,
 )
 from bestarm.problem.file import arm_columns, join_arms, naming, parse_toml, read_text
-from bestarm.problem.noise import check_noise, usual_sites
+from bestarm.problem.noise import check_noise
 from bestarm.reward import (
     HIGHEST,
     NORMAL,
@@ -70,8 +71,7 @@ class Problem:
         sure; None says that it has to be measured. For the other kinds it follows from the range: half its
         width (Hoeffding's lemma).
     reward_range: (low, high), where every reward lies; one outside is refused as a typing mistake.
-    sites: `differ`, or `alike` if an arm's mean is the same at every site and all the time. By default they
-        differ; those of a problem with a sigma, or with bounded rewards, are alike, as version 0.1 took them.
+    sites: `differ`, or `alike` if an arm's mean is the same at every site and all the time.
     goal: `highest` or `lowest`: which mean is the best.
     delta: the probability of a wrong answer, above 0 and below 1.
     epsilon: how far from the best the answer may be, at least 0, in units of the reward.
@@ -125,7 +125,7 @@ class Problem:
         rewards: str | None = None,
         sigma: float | None = None,
         reward_range: Sequence[float] | None = None,
-        sites: str | None = None,
+        sites: str = DIFFER,
         goal: str = HIGHEST,
         delta: float = 0.05,
         epsilon: float = 0.0,
@@ -150,7 +150,7 @@ class Problem:
         if centre is not None and kind != NORMAL:
             raise UserError(f"centre is given, but rewards is {kind!r}; it must be left out.")
         middle = middle_of(limits) if centre is None else check_size("centre", check_number("centre", centre))
-        sites = usual_sites(kind, sigma) if sites is None else check_word("sites", sites, SITES)
+        sites = check_word("sites", sites, SITES)
         goal = check_word("goal", goal, GOALS)
         check_items(items)
         names, matrix, known = check_arms(arms, features, means)
@@ -203,7 +203,7 @@ class Problem:
         sigma: float | None = None,
         delta: float = 0.05,
         epsilon: float = 0.0,
-        sites: str | None = None,
+        sites: str = DIFFER,
     ) -> Self:
         """A simulated problem from its means alone.
 
@@ -284,7 +284,7 @@ class Problem:
         return data
 
     def _aims(self) -> dict[str, Any]:
-        usual = {"goal": HIGHEST, "sites": self.usual_sites, "control": None, "budget": None, "deadline": None}
+        usual = {"goal": HIGHEST, "sites": DIFFER, "control": None, "budget": None, "deadline": None}
         aims = {key: getattr(self, key) for key, value in usual.items() if getattr(self, key) != value}
         return aims if self.deadline is None else aims | {"deadline": self.deadline.isoformat()}
 
@@ -336,11 +336,6 @@ class Problem:
         return np.asarray(turned, dtype=np.float64)
 
     @property
-    def usual_sites(self) -> str:
-        """What goes without saying about the sites of such a problem."""
-        return usual_sites(self.rewards, self.sigma)
-
-    @property
     def usual_centre(self) -> float:
         """The centre of a problem that does not name one."""
         return middle_of(self.reward_range)
@@ -373,7 +368,7 @@ class Problem:
                 self.centre,
                 self.rewards,
                 self.goal,
-                None if self.sites == self.usual_sites else self.sites,
+                None if self.sites == DIFFER else self.sites,
             )
             object.__setattr__(self, "_fingerprint", found)
             return found

@@ -7,6 +7,7 @@ from enum import Enum
 from operator import index
 from typing import TYPE_CHECKING
 
+from bestarm.core.bets import WIDTH, add_bets
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
@@ -95,6 +96,7 @@ class Agent:
         self.verdict: Verdict | None = None
         self._left: dict[int, int] = {}  # arm → how often it is still to be handed out
         self._rows: dict[int, list[float]] = {}  # arm → pulls, sum and, if they are asked for, squares
+        self._rewards: dict[int, dict[int, float]] = {}  # arm → trial number → reward, where there are bets
         self._size = self._told = 0  # pulls of the plan, and those whose reward is known
 
     @property
@@ -145,11 +147,14 @@ class Agent:
         """Record what a trial gave. Returns the upload when this fills the plan."""
         number = self._number("tell", trial)
         checked = self.terms.check_reward(reward)
-        row = self._rows.setdefault(self.open.pop(number), [0, 0.0, 0.0] if self.terms.squares else [0, 0.0])
+        arm = self.open.pop(number)
+        row = self._rows.setdefault(arm, [0, 0.0, 0.0] if self.terms.squares else [0, 0.0])
         row[0] += 1
         row[1] += checked
         if self.terms.squares:
             row[2] += (checked - self.terms.centre) ** 2
+        if self.plan.rivals:
+            self._rewards.setdefault(arm, {})[number] = checked
         self._told += 1
         return self.close_batch() if self._told == self._size else None
 
@@ -186,9 +191,25 @@ class Agent:
             return None
         self._change(Event.UPLOAD)
         self.sequence += 1
-        self.upload = Upload(self.terms.fingerprint, self.name, self.sequence, self.local)
+        self.upload = Upload(self.terms.fingerprint, self.name, self.sequence, self._with_bets(self.local))
         self._follow(Plan((), ()))
         return self.upload
+
+    def _with_bets(self, tally: Tally) -> Tally:
+        """A tally with the bets that the plan asks for.
+
+        Rewards are taken in the order of their trials, which is not that in which they were told.
+        """
+        if not self.plan.rivals:
+            return tally
+        rivals = dict(zip(self.plan.arms, self.plan.rivals, strict=True))
+        bets = [0.0] * (WIDTH * len(tally.arms))
+        ordered = {arm: [told[number] for number in sorted(told)] for arm, told in self._rewards.items()}
+        met = [rivals[arm] if rivals[arm] in ordered else -1 for arm in tally.arms]
+        for place, (arm, rival) in enumerate(zip(tally.arms, met, strict=True)):
+            if rival >= 0:
+                add_bets(ordered[arm], ordered[rival], self.terms.bets, bets, place * WIDTH)
+        return tally.with_bets(met, bets)
 
     def receive(self, reply: Download | Stop) -> None:
         """Take the server's answer: a new plan, or the verdict."""
@@ -223,7 +244,7 @@ class Agent:
     def _follow(self, plan: Plan) -> None:
         self.plan, self._size = plan, plan.size
         self._left = dict(zip(plan.arms, plan.counts, strict=True))
-        self._rows, self._told, self.open = {}, 0, {}
+        self._rows, self._rewards, self._told, self.open = {}, {}, 0, {}
 
     def _change(self, event: Event) -> None:
         """The one place where the state changes."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
+from bestarm.core.bets import BETS, WIDTH
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
@@ -134,8 +135,15 @@ def reply_from_json(value: object, problem: About) -> Download | Stop:
 
 
 def plan_to_json(plan: Plan, names: Sequence[str]) -> list[list[Any]]:
-    """A plan in plain values: `[[arm, how often], …]`, in its order."""
-    return [[names[arm], count] for arm, count in zip(plan.arms, plan.counts, strict=True)]
+    """A plan in plain values: `[[arm, how often], …]`, in its order; with bets `[[arm, how often, rival], …]`.
+
+    >>> plan_to_json(Plan((1, 0), (3, 2), (0, -1)), ("A", "B"))
+    [['B', 3, 'A'], ['A', 2, None]]
+    """
+    rows: list[list[Any]] = [[names[arm], count] for arm, count in zip(plan.arms, plan.counts, strict=True)]
+    for row, rival in zip(rows, plan.rivals, strict=False):  # mostly there are no rivals
+        row.append(None if rival < 0 else names[rival])
+    return rows
 
 
 def plan_from_json(value: object, names: Sequence[str]) -> Plan:
@@ -144,11 +152,14 @@ def plan_from_json(value: object, names: Sequence[str]) -> Plan:
     if not isinstance(value, list):
         raise ProtocolError(f"plan: it is {_show(value)}; it must be a list of [arm, how often].")
     for row in value:
-        if not isinstance(row, list) or len(row) != 2 or not isinstance(row[0], str) or row[0] not in places:
+        if not isinstance(row, list) or not 2 <= len(row) <= 3 or not _arm(row[0], places):
             raise ProtocolError(f"plan: it has {_show(row)}; it must be [arm, how often].")
+        if len(row) != len(value[0]) or not (row[2:] in ([], [None]) or _arm(row[2], places)):
+            raise ProtocolError(f"plan: it has {_show(row)}; the third must be an arm, its rival, or null.")
         if not _whole(row[1]) or not 0 < row[1] < MOST_PULLS:
             raise ProtocolError(f"plan: arm {row[0]!r} has {_show(row[1])}; it must be a whole number above 0.")
-    return Plan(tuple(places[name] for name, _ in value), tuple(count for _, count in value))
+    rivals = tuple(places.get(row[2], -1) for row in value if len(row) == 3)
+    return Plan(tuple(places[row[0]] for row in value), tuple(row[1] for row in value), rivals)
 
 
 def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
@@ -206,33 +217,47 @@ def upload_from_json(value: object, problem: About, arms: Sequence[str] = ()) ->
 
 
 def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
-    """A tally from decoded JSON, `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`; all is checked."""
+    """A tally from decoded JSON, `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`; all is checked.
+
+    With bets it is `{arm: [pulls, sum, rival, bet, bet, …]}`.
+    """
     if not isinstance(value, Mapping):
         raise ProtocolError(f"tally: it is {_show(value)}; it must be an object of arm: [pulls, reward_sum].")
     places = _places(tuple(arms))
-    rows: dict[int, Sequence[float]] = {}
+    rows: dict[int, Sequence[Any]] = {}
     for arm, row in value.items():
         if arm not in places:
             raise ProtocolError(f"tally: arm {_show(arm)} is not an arm of problem {name!r}.")
-        if not isinstance(row, (list, tuple)) or not 2 <= len(row) <= 3:
+        if not isinstance(row, (list, tuple)) or len(row) not in (2, 3, 3 + WIDTH):
             raise ProtocolError(f"tally: arm {arm!r} has {_show(row)}; it must be [pulls, reward_sum].")
         if not _whole(row[0]) or not 0 < row[0] < MOST_PULLS:
             raise ProtocolError(
                 f"tally: arm {arm!r} has pulls {_show(row[0])}; it must be a whole number above 0, below 2**53."
             )
-        if not _finite(row[1]) or not _finite(row[-1]):
-            what, wrong = ("squares", row[2]) if _finite(row[1]) else ("reward sum", row[1])
-            raise ProtocolError(f"tally: arm {arm!r} has {what} {_show(wrong)}; it must be a finite number.")
+        bets = len(row) > 3
+        for place, number in enumerate(row[1:], start=1):
+            if not _finite(number) and not (bets and place == 2):
+                what = "reward sum" if place == 1 else "a bet" if bets else "squares"
+                raise ProtocolError(
+                    f"tally: arm {arm!r} has {what} {_show(number)}; it must be a finite number."
+                )
+        if bets and row[2] is not None and (not _arm(row[2], places) or row[2] == arm):
+            raise ProtocolError(f"tally: arm {arm!r} has the rival {_show(row[2])}; it must be another arm.")
         rows[places[arm]] = row
-    if len(set(map(len, rows.values()))) > 1:
-        raise ProtocolError("tally: all arms must have squares, or none.")
-    return Tally.from_rows(rows, len(arms))
+    lengths = set(map(len, rows.values()))
+    if len(lengths) > 1:
+        raise ProtocolError(f"tally: all arms must have {'bets' if max(lengths) > 3 else 'squares'}, or none.")
+    return Tally.from_named(rows, places, len(arms))
 
 
 @lru_cache(maxsize=64)
-def _places(arms: tuple[str, ...]) -> Mapping[str, int]:
+def _places(arms: tuple[str, ...]) -> Mapping[str | None, int]:
     """The number of each arm. A study's arms are seldom others, and there may be many."""
     return {arm: place for place, arm in enumerate(arms)}
+
+
+def _arm(value: object, places: Mapping[str | None, int]) -> bool:
+    return isinstance(value, str) and value in places
 
 
 def check_sender(upload: Upload, problem: About) -> None:
@@ -287,6 +312,8 @@ def check_tally(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
             )
     if terms.squares:
         _check_squares(tally, terms, arms)
+    if tally.bets:
+        _check_bets(tally, terms, arms)
 
 
 def _check_columns(tally: Tally) -> None:
@@ -299,6 +326,8 @@ def _check_columns(tally: Tally) -> None:
     lengths = {len(tally.counts), len(tally.sums), len(tally.squares) or len(places)}
     if lengths != {len(places)}:
         raise ProtocolError("tally: it must have one number of pulls and one reward sum for each of its arms.")
+    if len(tally.bets) != WIDTH * len(tally.rivals) or len(tally.rivals) not in (0, len(places)):
+        raise ProtocolError(f"tally: with bets it must have a rival and {WIDTH} numbers for each of its arms.")
 
 
 def _check_squares(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
@@ -315,6 +344,20 @@ def _check_squares(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
                 f"tally: arm {arms[arm]!r} has pulls {pulls}, reward sum {total} and squares {squares}; "
                 f"with that sum the squares around {terms.centre} are at least {least}."
             )
+
+
+def _check_bets(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
+    """A bet λ on n pairs comes to n log(1 − λ) to n log(1 + λ), and there are at most as many as pulls."""
+    if not terms.bets:
+        raise ProtocolError("tally: the study's test does not ask for bets.")
+    pulls = dict(zip(tally.arms, tally.counts, strict=True))
+    for place, (arm, rival) in enumerate(zip(tally.arms, tally.rivals, strict=True)):
+        pairs = min(pulls[arm], pulls.get(rival, 0)) * (1 + ROUNDING)
+        for bet, log in zip(BETS, tally.bets[place * WIDTH : (place + 1) * WIDTH], strict=True):
+            if not pairs * math.log1p(-bet) <= log <= pairs * math.log1p(bet):
+                raise ProtocolError(
+                    f"tally: arm {arms[arm]!r} has {log} for a bet of {bet}; that can't come from its pairs."
+                )
 
 
 def _fields(what: str, value: object, expected: set[str]) -> Mapping[str, Any]:

@@ -303,8 +303,7 @@ class Server:
         """A tally with the arms that there are now, and no others."""
         if len(self._active) == len(self.arms) == tally.size:
             return tally
-        rows = {self._active[arm]: row for arm, row in tally.rows.items() if arm in self._active}
-        return Tally.from_rows(rows, len(self._active))
+        return tally.renumbered(self._active, len(self._active))
 
     def _fold(self, upload: Upload) -> None:
         """One more upload; if its numbers can't be computed with, the state is made anew without it."""
@@ -382,8 +381,7 @@ class Server:
         plan = self.method.make(state, site.plate, cannot, reading)
         if len(names) == len(self.arms):
             return plan
-        places = {local: arm for arm, local in self._active.items()}
-        return Plan(tuple(places[arm] for arm in plan.arms), plan.counts)
+        return plan.renumbered({local: arm for arm, local in self._active.items()})
 
 
 def _same(known: Entry, sent: Entry) -> bool:

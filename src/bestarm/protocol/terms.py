@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Terms:
     """The part of a problem and of its method that a site works with.
 
-    `squares` says whether the test asks for sums of (reward − centre)²; `features` are for worksheets only.
+    `squares` says whether the test asks for sums of (reward − centre)²; `bets` brings a difference of rewards
+    to [−1, 1], better above 0, and is 0 if nobody asks for bets; `features` are for worksheets only.
 
     >>> terms = Terms("ligands", ("A", "B"), "18566d70caa08ade", sigma=0.3)
     >>> Terms.from_json(terms.to_json()) == terms
@@ -32,6 +33,7 @@ class Terms:
     squares: bool = False
     features: tuple[tuple[float, ...], ...] | None = None
     rewards: str = NORMAL
+    bets: float = 0.0
 
     @classmethod
     def of(cls, method: Method) -> Terms:
@@ -48,6 +50,7 @@ class Terms:
             method.squares,
             features,
             problem.rewards,
+            method.bets,
         )
 
     def check_reward(self, reward: object) -> float:
@@ -76,4 +79,5 @@ class Terms:
             bool(value["squares"]),
             None if features is None else tuple(tuple(float(x) for x in row) for row in features),
             str(value["rewards"]),
+            float(value.get("bets", 0.0)),
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import NOBODY, Batch
+from bestarm.core.bets import WIDTH, add_bets
 from bestarm.problem import Problem
 from bestarm.reward import Limits
 from bestarm.simulation.truth import effects_of, kind_of, means_of, spreads_of, table_of
@@ -105,32 +106,64 @@ def with_own(kind: int, limits: Limits, means: Floats, levels: Floats, effects: 
     return np.concatenate([moved, means[None]])
 
 
+def first_batch(arms: int, squares: bool) -> Batch:
+    """One pull of each arm, known to everybody, still to be filled: the paper's initialisation."""
+    pulls, sums = np.ones(arms, np.int64), np.empty(arms)
+    return Batch(NOBODY, np.arange(arms), pulls, sums, np.zeros(arms * squares), np.empty(0))
+
+
 def first_pulls(environment: Environment, arms: int, squares: bool, random: np.random.Generator) -> Batch:
-    """One pull of each arm, known to everybody: the paper's initialisation."""
-    batch = Batch(NOBODY, np.arange(arms), np.ones(arms, np.int64), np.empty(arms), np.zeros(arms * squares))
-    fill(batch, environment, random)
+    """The same with what it gave."""
+    batch = first_batch(arms, squares)
+    fill(batch, environment, random, 0, batch.arms[:0])
     return batch
 
 
-def fill(batch: Batch, environment: Environment, random: np.random.Generator, known: int = 0) -> None:
-    """Draw what a batch gave, arm after arm; squares only where there is room for them.
+def fill(
+    batch: Batch, environment: Environment, random: np.random.Generator, known: int, rivals: Counts
+) -> None:
+    """Draw what a batch gave, arm after arm; squares and bets only where there is room for them.
 
-    `known` are the samples that the server knew when the batch's plan was made.
+    `known` are the samples that the server knew when the batch's plan was made, `rivals` whom it named. Bets
+    need every reward by itself.
     """
     squares = batch.squares.shape[0] > 0
     row = row_of(environment.levels.shape[0], batch.site)
     added = drift_at(environment.drift, environment.pace, known)
-    plain = environment.kind == GAUSSIAN and not squares  # by far the most common, and the fastest
+    bets, drawn = batch.bets.shape[0] > 0, 0
+    single = np.empty(batch.pulls.sum() if bets else 0)
+    plain = environment.kind == GAUSSIAN and not squares and not bets  # by far the most common, and the fastest
     levels, spreads = environment.levels[row], environment.spreads
     for place in range(batch.arms.shape[0]):
         arm, pulls = batch.arms[place], batch.pulls[place]
         if plain:
             batch.sums[place] = gaussian_sum(levels[arm] + added, spreads[arm], pulls, random)
             continue
-        total, square = draw(environment, arm, pulls, random, row, added)
-        batch.sums[place] = total
-        if squares:
-            batch.squares[place] = square
+        batch.sums[place] = 0.0
+        for _ in range(pulls if bets else 1):
+            total, square = draw(environment, arm, 1 if bets else pulls, random, row, added)
+            batch.sums[place] += total
+            if squares:
+                batch.squares[place] = square
+            if bets:
+                single[drawn] = total
+                drawn += 1
+    if bets:
+        settle_bets(batch, rivals, single, 1.0 / (environment.high - environment.low))
+
+
+def settle_bets(batch: Batch, rivals: Counts, rewards: Floats, scale: float) -> None:
+    """What the bets of a batch come to, given all its rewards, arm after arm."""
+    arms, pulls, ends = batch.arms, batch.pulls, np.cumsum(batch.pulls)
+    places = np.empty(arms.max() + 1, np.int64)
+    places[arms] = np.arange(arms.shape[0])
+    batch.bets[:] = 0.0
+    for place in range(arms.shape[0]):
+        if rivals[place] >= 0:
+            other = places[rivals[place]]
+            own = rewards[ends[place] - pulls[place] : ends[place]]
+            theirs = rewards[ends[other] - pulls[other] : ends[other]]
+            add_bets(own, theirs, scale, batch.bets, place * WIDTH)
 
 
 def row_of(rows: int, site: int) -> int:

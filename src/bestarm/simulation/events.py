@@ -23,12 +23,13 @@ from bestarm.core.counting import messages
 from bestarm.core.estimate import begin_separate, fold_separate, foresee_nothing
 from bestarm.core.making import one_arm
 from bestarm.core.plan import whole_plates
+from bestarm.core.race import name_rivals
 from bestarm.core.rules import Begin, Choose, Fire, Fold, Foresee, Make, Read
 from bestarm.core.selection.balance import balance
 from bestarm.core.setting import Setting
 from bestarm.core.stopping.famabpe import famabpe
 from bestarm.core.trigger.count import count as count_trigger
-from bestarm.simulation.environment import Environment, fill, first_pulls
+from bestarm.simulation.environment import Environment, fill, first_batch
 from bestarm.simulation.outcome import Outcome, note
 
 # The rules that `run` uses; `rebind` puts a method's own in their place.
@@ -57,6 +58,7 @@ class Clocks(NamedTuple):
 def run(
     width: int,
     squares: bool,
+    bets: int,
     setting: Setting,
     environment: Environment,
     clocks: Clocks,
@@ -67,65 +69,85 @@ def run(
 ) -> tuple[Outcome, int, int, int]:
     """One run. `trace` takes a row for each upload until it is full; `cancelled[0]` ends it from elsewhere.
 
+    `squares` and `bets` say whether the test asks for sums of squares, and for how many bets of each arm.
+
     Returns the outcome and, where the run needs the linear programme of a pair that is not solved yet, that
     pair (else −1, −1), and the number of rows traced. An agent is its plan and its clock, not a copy of the
     tally.
     """
     agents = clocks.rates.shape[0]
-    state = _fold(_begin(setting), first_pulls(environment, setting.arms, squares, random), setting)
-    reading = _read(state, setting)
-    unknown = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
     planned_arms = np.empty((agents, width), np.int64)
     planned_counts = np.empty((agents, width), np.int64)
-    drawn, drawn_squares = np.empty(width), np.empty(width * squares)
-    made = _make(state, reading, setting, _foresee, _choose, _trigger, planned_arms[0], planned_counts[0])
-    if made == 0:
-        return unknown, reading.leader, reading.challenger, 0
-    entries = np.full(agents, made, np.int64)
-    known = np.full(agents, setting.arms, np.int64)  # the server's samples when the agent's plan was made
+    planned_rivals = np.empty((agents, width if bets > 0 else 0), np.int64)
+    drawn, drawn_squares, drawn_bets = np.empty(width), np.empty(width * squares), np.empty(width * bets)
+    entries = np.empty(agents, np.int64)
+    known = np.zeros(agents, np.int64)  # the server's samples when the agent's plan was made
     begun = np.zeros(agents)  # on the agent's own clock, which stands still while it is offline
-    full = np.empty(agents)
+    full = np.zeros(agents)
     last = np.full(agents, -1, np.int64)
-    times = np.empty(agents)
-    size = whole_plates(planned_counts[0, :made], clocks.plate)
-    for m in range(agents):
-        planned_arms[m, :made] = planned_arms[0, :made]
-        planned_counts[m, :made] = planned_counts[0, :made]
-        full[m] = random.standard_gamma(size) / clocks.rates[m]
-        times[m] = wall_time(clocks, m, full[m])
-    queue = np.argsort(times)
-    times = times[queue]
+    times = np.zeros(agents)
+    queue = np.arange(agents)
 
     samples, uploads, switches, traced = setting.arms, 0, 0, 0
     stopped = False
-    now, uploader = np.inf, -1
-    while times[0] < np.inf:
-        now, uploader = times[0], queue[0]
-        arms, counts, made = planned_arms[uploader], planned_counts[uploader], entries[uploader]
-        batch = Batch(uploader, arms[:made], counts[:made], drawn[:made], drawn_squares[:made])
-        fill(batch, environment, random, known[uploader])
-        for place in range(made):
-            samples += counts[place]
-            if last[uploader] >= 0 and last[uploader] != arms[place]:
-                switches += 1
-            last[uploader] = arms[place]
-        uploads += 1
+    now, uploader = 0.0, 0
+    state, batch = _begin(setting), first_batch(setting.arms, squares)
+    # Each rule is called in one place only: what is called is inlined, and inlined twice it compiles twice as
+    # long. So the first pulls, which everybody knows, go round the loop like an upload.
+    first = True
+    while True:
+        fill(batch, environment, random, known[uploader], planned_rivals[uploader][: batch.arms.shape[0]])
         state = _fold(state, batch, setting)
         reading = _read(state, setting)
-        traced = note(trace, traced, samples, now, reading)
-        stopped = settled(reading)
-        if stopped or samples >= max_samples or cancelled[0]:
-            break
+        arms, counts = planned_arms[uploader], planned_counts[uploader]
+        if not first:
+            for place in range(entries[uploader]):
+                samples += counts[place]
+                if last[uploader] >= 0 and last[uploader] != arms[place]:
+                    switches += 1
+                last[uploader] = arms[place]
+            uploads += 1
+            traced = note(trace, traced, samples, now, reading)
+            stopped = settled(reading)
+            if stopped or samples >= max_samples or cancelled[0]:
+                break
         made = _make(state, reading, setting, _foresee, _choose, _trigger, arms, counts)
         if made == 0:
+            unknown = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
             return unknown, reading.leader, reading.challenger, 0
-        entries[uploader], known[uploader] = made, samples
         size = whole_plates(counts[:made], clocks.plate)
-        begun[uploader] = full[uploader]
-        full[uploader] += random.standard_gamma(size) / clocks.rates[uploader]
-        times[0] = wall_time(clocks, uploader, full[uploader])
-        sift_down(times, queue)
-        now, uploader = np.inf, -1
+        if bets > 0:
+            name_rivals(state, arms[:made], planned_rivals[uploader][:made])
+        if first:
+            for m in range(agents):
+                planned_arms[m, :made] = arms[:made]
+                planned_counts[m, :made] = counts[:made]
+                planned_rivals[m, :made] = planned_rivals[0, :made]
+                entries[m], known[m] = made, setting.arms
+                full[m] = random.standard_gamma(size) / clocks.rates[m]
+                times[m] = wall_time(clocks, m, full[m])
+            queue = np.argsort(times)
+            times = times[queue]
+            first = False
+        else:
+            entries[uploader], known[uploader] = made, samples
+            begun[uploader] = full[uploader]
+            full[uploader] += random.standard_gamma(size) / clocks.rates[uploader]
+            times[0] = wall_time(clocks, uploader, full[uploader])
+            sift_down(times, queue)
+        now, uploader = times[0], queue[0]
+        if now == np.inf:
+            uploader = -1
+            break
+        made = entries[uploader]
+        batch = Batch(
+            uploader,
+            planned_arms[uploader][:made],
+            planned_counts[uploader][:made],
+            drawn[:made],
+            drawn_squares[:made],
+            drawn_bets[: made * bets],
+        )
 
     unsent = 0
     for m in range(agents):

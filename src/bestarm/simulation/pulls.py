@@ -84,7 +84,8 @@ def lockstep(
     samples, episodes, switches, traced = setting.arms, 0, 0, 0
     stopped = False
     while not stopped and samples < max_samples and not cancelled[0]:
-        after = Batch(NOBODY, total.arms, total.pulls.copy(), total.sums.copy(), total.squares.copy())
+        pulls, sums = total.pulls.copy(), total.sums.copy()
+        after = Batch(NOBODY, total.arms, pulls, sums, total.squares.copy(), total.bets)
         added = drift_at(environment.drift, environment.pace, samples)
         for m in range(agents):
             row = row_of(environment.levels.shape[0], m)

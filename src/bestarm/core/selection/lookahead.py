@@ -46,7 +46,7 @@ def track_span(pulls: Counts, view: View, reading: Reading, setting: Setting) ->
 
     The challenger is chosen anew with the span radius on the pulls known and planned.
     """
-    return greedy(pulls, view, span_reading(view, setting), setting)
+    return greedy(pulls, view, span_reading(view, view.noise, setting.delta, setting), setting)
 
 
 LOOKAHEAD = Selection(

@@ -12,6 +12,7 @@ from bestarm.core.estimate import SEPARATE
 from bestarm.core.mixture import LOG_2, one_sided
 from bestarm.core.parameters import PSEUDO_COUNT
 from bestarm.core.rules import Test
+from bestarm.core.scatter import noise_of_totals
 from bestarm.core.setting import Setting
 from bestarm.core.state import Totals
 
@@ -30,10 +31,14 @@ def pairs(state: Totals, setting: Setting) -> Reading:
     more than ε, both factors are such for m = μ_i, so the infimum over m exceeds (K−1)/δ at any time with
     probability at most δ/(K−1), by Ville's inequality. The union over the K − 1 wrong leaders gives δ. It
     holds for any sampling rule, any batches and any number of agents.
+
+    Where sigma is not given, it is replaced by a bound that it exceeds with probability at most δ/20
+    (`scatter_bound`), and δ by 0.95 δ: α(i,j) grows with σ, so outside of that event nothing changes.
     """
     pulls, view = state.pulls, state.estimate
     leader = int(np.argmax(view.values))
-    level = float(np.log((setting.counted - 1) / setting.delta))
+    sigma, delta = noise_of_totals(pulls, state.sums, state.squares, view.values, setting.arms, setting)
+    level = float(np.log((setting.counted - 1) / delta))
     own = float(pulls[leader])  # Python computes much faster with its own numbers than with numpy's
     widths = np.zeros(setting.arms)
     counted, radius = 0.0, 0.0
@@ -43,7 +48,7 @@ def pairs(state: Totals, setting: Setting) -> Reading:
                 counted = float(pulls[k])
                 radius = pair_radius(own, counted, level, setting.pseudo_count)
             widths[k] = radius
-    return read(view.values, leader, widths, 0.0, setting.sigma, setting.epsilon)
+    return read(view.values, leader, widths, 0.0, sigma, setting.epsilon)
 
 
 def pair_radius(first: float, second: float, level: float, rho: float) -> float:
@@ -107,8 +112,10 @@ def mixture_radii(state: Totals, setting: Setting) -> Floats:
     """
     counts = state.pulls.astype(np.float64)
     rho = setting.pseudo_count
-    threshold = np.log(setting.counted / setting.delta) + 0.5 * np.log1p(counts / rho)
-    radii: Floats = setting.sigma * np.sqrt(2.0 * (counts + rho) / (counts * counts) * threshold)
+    values = state.estimate.values
+    sigma, delta = noise_of_totals(state.pulls, state.sums, state.squares, values, setting.arms, setting)
+    threshold = np.log(setting.counted / delta) + 0.5 * np.log1p(counts / rho)
+    radii: Floats = sigma * np.sqrt(2.0 * (counts + rho) / (counts * counts) * threshold)
     return radii
 
 
@@ -119,6 +126,7 @@ PAIRS = Test(
     pairs,
     mixture_radii,
     (PSEUDO_COUNT,),
+    noise="either",
     shows_index=False,
     growth=(0.3, 1.15),
 )

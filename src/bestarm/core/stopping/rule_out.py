@@ -7,19 +7,18 @@ import math
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
-from bestarm.core.batch import NOBODY, Batch
+from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading
 from bestarm.core.coordinates import none_at_all
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import left_over
 from bestarm.core.mixture import LOG_2, log_worths
-from bestarm.core.race import Race, add, begin_with, led, odds, rivals, shared_weights, with_leader
+from bestarm.core.race import Race, add, begin_with, led, odds, rivals, shared_weights, single, with_leader
 from bestarm.core.rules import Model, Parameter, Test
-from bestarm.core.scatter import KNOWN_WELL, SHARE, scatter, scatter_bound, steering_noise
+from bestarm.core.scatter import KNOWN_WELL, noise_and_delta, scatter, steering_noise
 from bestarm.core.setting import Setting
 from bestarm.core.state import View
 
-UNKNOWN = 1e150  # in the place of a bound that is not there yet: no account is worth anything
 RHO = Parameter("pseudo_count", "the mixture's ρ, in pulls of each of two arms", default=9.0)
 
 
@@ -56,7 +55,7 @@ def begin(setting: Setting) -> Race:
 def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     """One more batch: first the accounts and the noise, by what was known before it, then the estimates."""
     means = batch.sums / batch.pulls
-    high, low = rivals(state, batch)
+    high, low = rivals(state, batch.arms)
     enter(state.accounts[0], batch, means, high, low)
     for row in range(1, state.opened):
         high, low = led(state, batch, row)
@@ -110,17 +109,13 @@ def judge(
 
 def noise_and_level(residual: float, freedom: float, setting: Setting) -> tuple[float, float]:
     """Sigma, or the bound that takes its place, and the logarithm at which an arm is ruled out."""
-    if setting.sigma > 0.0:
-        return setting.sigma, math.log(1.0 / setting.delta)
-    bound = scatter_bound(residual, freedom, SHARE * setting.delta)
-    return min(bound, UNKNOWN), math.log(1.0 / ((1.0 - SHARE) * setting.delta))
+    sigma, delta = noise_and_delta(residual, freedom, setting)
+    return sigma, math.log(1.0 / delta)
 
 
 def absorb(state: Race, arm: int, reward: float, setting: Setting) -> Race:
     """A single pull is a batch of one arm, which tells nothing about its difference to others."""
-    return fold(
-        state, Batch(NOBODY, np.full(1, arm), np.ones(1, np.int64), np.full(1, reward), np.empty(0)), setting
-    )
+    return fold(state, single(arm, reward), setting)
 
 
 WITHIN = Model(begin, fold, foresee_nothing, absorb, none_at_all, linear=False)

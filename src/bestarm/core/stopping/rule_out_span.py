@@ -9,9 +9,10 @@ from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading, read
 from bestarm.core.coordinates import difference_coordinates
 from bestarm.core.estimate import foresee
-from bestarm.core.fit import Fit, begin_with, contrasts, learn, single
+from bestarm.core.fit import Fit, begin_with, contrasts, learn
 from bestarm.core.left_over import still_missing
 from bestarm.core.parameters import PSEUDO_COUNT
+from bestarm.core.race import single
 from bestarm.core.rules import Model, Test
 from bestarm.core.setting import Setting
 from bestarm.core.stopping.linear import row_products

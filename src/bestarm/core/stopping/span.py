@@ -9,6 +9,7 @@ from bestarm.core.breaking import Reading, read
 from bestarm.core.estimate import SPAN as SPAN_MODEL
 from bestarm.core.parameters import PSEUDO_COUNT
 from bestarm.core.rules import Test
+from bestarm.core.scatter import noise_of_totals
 from bestarm.core.setting import Setting
 from bestarm.core.state import Totals, View
 from bestarm.core.stopping.linear import row_products
@@ -16,10 +17,17 @@ from bestarm.core.stopping.linear import row_products
 
 def span(state: Totals, setting: Setting) -> Reading:
     """The span test on the total."""
-    return span_reading(state.estimate, setting)
+    sigma, delta = noise_of_state(state, setting)
+    return span_reading(state.estimate, sigma, delta, setting)
 
 
-def span_reading(view: View, setting: Setting) -> Reading:
+def noise_of_state(state: Totals, setting: Setting) -> tuple[float, float]:
+    """Sigma, or the bound that takes its place, and what is left of delta."""
+    values, rank = state.estimate.values, setting.features.shape[1]
+    return noise_of_totals(state.pulls, state.sums, state.squares, values, rank, setting)
+
+
+def span_reading(view: View, sigma: float, delta: float, setting: Setting) -> Reading:
     """The span test of `sharp`, for features of lower rank than there are arms.
 
     In orthonormal coordinates Z of the span, `A = Z' diag(T) Z`, `q(y) = y'A⁻¹y + ρ ‖A⁻¹y‖²`,
@@ -28,11 +36,12 @@ def span_reading(view: View, setting: Setting) -> Reading:
     *Proof.* Method of mixtures with prior precision ρ/σ² on the span (Abbasi-Yadkori et al. 2011, Theorem 1,
     with V = A + ρI): with probability 1 − δ, at all times, ‖Z'η‖²_{(A+ρI)⁻¹} ≤ 2σ² · threshold; and
     |y'(θ̂ − θ)| = |y'A⁻¹Z'η| ≤ ‖(A+ρI)^½ A⁻¹y‖ ‖Z'η‖_{(A+ρI)⁻¹}, whose first factor is √q(y). One event covers
-    all pairs; no bound on ‖θ‖ is needed.
+    all pairs; no bound on ‖θ‖ is needed. Where sigma is not given, a bound takes its place and 0.95 δ that of
+    δ, as in `pairs`.
     """
     leader = int(np.argmax(view.values))
     widths = span_widths(setting.features - setting.features[leader], view, setting)
-    return read(view.values, leader, widths, 0.0, span_scale(view, setting), setting.epsilon)
+    return read(view.values, leader, widths, 0.0, span_scale(view, sigma, delta), setting.epsilon)
 
 
 def span_widths(directions: Floats, view: View, setting: Setting) -> Floats:
@@ -42,15 +51,16 @@ def span_widths(directions: Floats, view: View, setting: Setting) -> Floats:
     return np.sqrt(spread)
 
 
-def span_scale(view: View, setting: Setting) -> float:
+def span_scale(view: View, sigma: float, delta: float) -> float:
     """`σ √(2 · threshold)`."""
-    threshold = np.log(1.0 / setting.delta) + 0.5 * view.log_det
-    return float(setting.sigma * np.sqrt(2.0 * threshold))
+    threshold = np.log(1.0 / delta) + 0.5 * view.log_det
+    return float(sigma * np.sqrt(2.0 * threshold))
 
 
 def radii(state: Totals, setting: Setting) -> Floats:
     """The radius of every arm's own mean: the event of the proof covers every direction at once."""
-    return span_scale(state.estimate, setting) * span_widths(setting.features, state.estimate, setting)
+    sigma, delta = noise_of_state(state, setting)
+    return span_scale(state.estimate, sigma, delta) * span_widths(setting.features, state.estimate, setting)
 
 
 SPAN = Test(
@@ -60,6 +70,7 @@ SPAN = Test(
     span,
     radii,
     (PSEUDO_COUNT,),
+    noise="either",
     shows_index=False,
     growth=(0.3, 1.15),
 )

@@ -7,12 +7,13 @@ import math
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
-from bestarm.core.batch import NOBODY, Batch
+from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading
 from bestarm.core.coordinates import none_at_all
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import left_over
-from bestarm.core.race import Race, add, begin_with, led, odds, rivals, shared_weights, with_leader
+from bestarm.core.mixture import log_means
+from bestarm.core.race import Race, add, begin_with, led, odds, rivals, shared_weights, single, with_leader
 from bestarm.core.rules import Model, Test
 from bestarm.core.setting import Setting
 from bestarm.core.state import View
@@ -54,15 +55,13 @@ def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     width = setting.high - setting.low
     yes = (batch.sums - batch.pulls * setting.low) / width
     sites, rate = rate_of(state.sites, batch.site)
-    high, low = rivals(state, batch)
-    enter(state.accounts[0], batch, yes, high, low, rate)
+    high, low = rivals(state, batch.arms)
+    enter(state.accounts[0], batch, yes, high, low, rate, RATIOS)
     for row in range(1, state.opened):
         high, low = led(state, batch, row)
-        enter(state.accounts[row], batch, yes, high, low, rate)
+        enter(state.accounts[row], batch, yes, high, low, rate, RATIOS)
     brought = add(state, batch)
-    if batch.site >= 0:
-        sites[batch.site, 0] = FORGET * sites[batch.site, 0] + yes.sum()
-        sites[batch.site, 1] = FORGET * sites[batch.site, 1] + brought
+    note_outcomes(sites, batch.site, yes.sum(), brought)
     samples, old = state.estimate.samples + brought, state.estimate
     grain = 0.25 / (rate * (1.0 - rate))  # against a coin
     accounts, leaders, opened = with_leader(state, samples / grain)
@@ -98,13 +97,22 @@ def rate_of(sites: Floats, site: int) -> tuple[Floats, float]:
     return sites, min(max(rate, LEAST_RATE), 1.0 - LEAST_RATE)
 
 
-def enter(accounts: Floats, batch: Batch, yes: Floats, high: Counts, low: Counts, rate: float) -> None:
-    """Multiply accounts by the tables of the arms at some places of the batch."""
+def note_outcomes(sites: Floats, site: int, yes: float, pulls: int) -> None:
+    """Add a batch to what is known of its site, in place."""
+    if site >= 0:
+        sites[site, 0] = FORGET * sites[site, 0] + yes
+        sites[site, 1] = FORGET * sites[site, 1] + pulls
+
+
+def enter(
+    accounts: Floats, batch: Batch, yes: Floats, high: Counts, low: Counts, rate: float, ratios: Floats
+) -> None:
+    """Multiply accounts by the tables of the arms at some places of the batch, for each log odds ratio."""
     arms, one, other = batch.arms[low], batch.pulls[high], batch.pulls[low]
-    for step in range(STEPS):
+    for step in range(ratios.shape[0]):
         logs = accounts[step]
-        logs[arms] += log_tables(one, yes[high], other, yes[low], rate, RATIOS[step])
-    informations = accounts[STEPS]
+        logs[arms] += log_tables(one, yes[high], other, yes[low], rate, ratios[step])
+    informations = accounts[ratios.shape[0]]
     informations[arms] += shared_weights(one, other)
 
 
@@ -137,20 +145,15 @@ def log_tables(
 def judge(view: View, accounts: Floats, leaders: Counts, setting: Setting) -> tuple[Reading, Floats, Floats]:
     """What the accounts come to."""
     rows, level = accounts.shape[0], math.log(1.0 / setting.delta)
-    highest, total = np.full((rows, setting.arms), -np.inf), np.zeros((rows, setting.arms))
-    for step in range(STEPS):
-        highest = np.maximum(highest, accounts[:, step])
-    for step in range(STEPS):
-        total += np.exp(accounts[:, step] - highest)
-    worths = highest + np.log(total / STEPS)
+    highest, worths = np.empty((rows, setting.arms)), np.empty((rows, setting.arms))
+    for row in range(rows):
+        highest[row], worths[row] = log_means(accounts[row, :STEPS])
     return left_over(view, worths, highest - worths, accounts[:, STEPS].copy(), leaders, level, 0.0)
 
 
 def absorb(state: Race, arm: int, reward: float, setting: Setting) -> Race:
     """A single pull is a batch of one arm, which tells nothing about its difference to others."""
-    return fold(
-        state, Batch(NOBODY, np.full(1, arm), np.ones(1, np.int64), np.full(1, reward), np.empty(0)), setting
-    )
+    return fold(state, single(arm, reward), setting)
 
 
 TABLES = Model(begin, fold, foresee_nothing, absorb, none_at_all, linear=False)

@@ -97,7 +97,7 @@ def _replay(ledger: Ledger, rows: Iterable[Any]) -> None:
             entry = entry_from(row.kind, json.loads(row.body), ledger.server.arms)
             if entry.id != row.id:
                 raise UserError(f"its id is {row.id!r}, and what it says is of {entry.id!r}.")
-            plan = None if row.plan is None else sum(count for _, count in json.loads(row.plan))
+            plan = None if row.plan is None else sum(step[1] for step in json.loads(row.plan))
             ledger.append(entry, row.received_at, len(row.body.encode()), plan)
         except (ValueError, LookupError, TypeError, ArithmeticError, OutOfRange) as error:
             raise ServiceError(

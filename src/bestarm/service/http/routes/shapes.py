@@ -35,7 +35,7 @@ EXPIRES_IN = Field(
     description="A number of seconds above 0, at most ten years.",
 )
 
-Tally = dict[str, tuple[int, float] | tuple[int, float, float]]
+Tally = dict[str, tuple[int, float] | tuple[int, float, float] | list[int | float | str | None]]
 
 
 class Shape(BaseModel):
@@ -208,6 +208,9 @@ class TermsAnswer(Shape):
     squares: bool = Field(examples=[False], description="Whether a tally has sums of (reward − centre)².")
     features: list[list[float]] | None = Field(examples=[None])
     rewards: Literal["normal", "yes-no", "bounded"] = Field(examples=["normal"])
+    bets: float = Field(
+        examples=[0.0], description="The factor of a difference in the bets that a tally has; 0 if it has none."
+    )
 
 
 class JoinAnswer(Shape):
@@ -254,7 +257,8 @@ class UploadBody(Shape):
     sequence: int = Field(ge=1, le=2**53, examples=[1], description="A whole number from 1.")
     tally: Tally = Field(
         examples=[{"A": [3, 1.25], "B": [2, 0.5]}],
-        description="Arm: [pulls, reward sum], and the sum of squares for a test that asks for it.",
+        description="Arm: [pulls, reward sum], and where the test asks for it the sum of squares, or the rival "
+        "and what the bets come to.",
     )
 
 

@@ -1,0 +1,48 @@
+"""Bets on the differences of two arms inside a batch: what a site adds up of its single rewards. No numpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import MutableSequence, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bestarm.core.arrays import Floats
+
+BETS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)  # shares of the wealth, put on "the rival is better"
+WIDTH = len(BETS)
+
+
+def add_bets(
+    own: Sequence[float] | Floats,
+    rival: Sequence[float] | Floats,
+    scale: float,
+    logs: MutableSequence[float] | Floats,
+    start: int,
+) -> None:
+    """Add `Σ log(1 + λd)` of each bet λ to the numbers of `logs` from `start` on. It compiles too.
+
+    The rewards of an arm and of its rival, each in the order of their trials, are dealt out to as many pairs as
+    the fewer of them are; d is the rival's mean in a pair less the arm's, times `scale`, which brings it to
+    [−1, 1], and is negative where the lowest is the best.
+
+    >>> logs = [0.0] * WIDTH
+    >>> add_bets([0.25], [0.5, 1.0], 1.0, logs, 0)
+    >>> [round(log, 4) for log in logs[:3]]
+    [0.01, 0.0247, 0.0488]
+    """
+    pairs = min(len(own), len(rival))
+    for first in range(pairs):
+        margin = scale * (dealt_mean(rival, first, pairs) - dealt_mean(own, first, pairs))
+        margin = min(max(margin, -1.0), 1.0)
+        for bet in range(WIDTH):
+            logs[start + bet] += math.log1p(BETS[bet] * margin)
+
+
+def dealt_mean(rewards: Sequence[float] | Floats, first: int, step: int) -> float:
+    """The mean of every so many-th reward from the first on."""
+    total, number = 0.0, 0
+    for place in range(first, len(rewards), step):
+        total += rewards[place]
+        number += 1
+    return total / number
