@@ -17,7 +17,7 @@ import bestarm
 from bestarm.simulation.schedule import Offline, Schedule
 
 RUNS = 2_000
-HORIZONS = {"measured": 20_000}  # the bound on sigma takes longer to come near
+HORIZONS = {"measured": 20_000, "pairs": 20_000}  # the bound on sigma takes longer to come near
 LEAVING = Schedule((1.0, 3.0, 0.2), offline=(Offline(0, 200.0), Offline(1, 10.0, 400.0)))
 WORLDS: dict[str, dict[str, Any]] = {
     "alike": {},
@@ -31,6 +31,11 @@ YES_NO: dict[str, dict[str, Any]] = {
     "alike": {},
     "regions": {"offsets": [0.5, -0.5, 0.0], "drift": 0.5},
     "leaving": {"offsets": [0.5, -0.5, 0.0], "schedule": LEAVING},
+}
+BOUNDED: dict[str, dict[str, Any]] = {
+    "alike": {},
+    "labs": {"offsets": [0.1, -0.1, 0.0], "drift": 0.1},
+    "leaving": {"offsets": [0.1, -0.1, 0.0], "schedule": LEAVING},
 }
 
 
@@ -46,6 +51,12 @@ def close_call(kind: str, world: str, delta: float) -> bestarm.Result:
     if kind == "yes-no":
         problem = bestarm.Problem(names, means=[0.3, 0.299], rewards="yes-no", delta=delta)
         around = YES_NO[world]
+    elif kind == "bets":
+        problem = bestarm.Problem(names, means=[0.3, 0.299], reward_range=[0, 1], delta=delta)
+        around = {"noise": 0.3} | BOUNDED[world]
+    elif kind == "pairs":
+        problem = bestarm.Problem(names, means=[0.5, 0.499], sites="alike", delta=delta)
+        around = {"noise": sigma}
     else:
         told, epsilon = (None if kind == "measured" else sigma), (0.0005 if kind == "epsilon" else 0.0)
         shared: dict[str, Any] = {"delta": delta, "epsilon": epsilon, "sites": "differ"}
@@ -63,6 +74,8 @@ CASES = [
     ("epsilon", "drift", 0.05),
     ("epsilon", "drift", 0.3),
     *[("yes-no", world, delta) for world in YES_NO for delta in (0.05, 0.3)],
+    *[("bets", world, delta) for world in BOUNDED for delta in (0.05, 0.3)],
+    ("pairs", "alike", 0.3),
 ]
 
 
@@ -76,7 +89,8 @@ def test_the_error_rate(kind: str, world: str, delta: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "world", "share"), [("known", "drift", 2), ("measured", "drift", 3), ("yes-no", "regions", 2)]
+    ("kind", "world", "share"),
+    [("known", "drift", 2), ("measured", "drift", 3), ("yes-no", "regions", 2), ("bets", "labs", 2)],
 )
 def test_it_has_teeth(kind: str, world: str, share: int) -> None:
     """With half of the threshold's logarithm the same worlds break the promise.

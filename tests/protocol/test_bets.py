@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,8 @@ def test_plans_with_rivals_on_the_wire() -> None:
             plan_from_json(wrong, ARMS)
 
 
-def row(*, rival: object = "B", bets: object = None) -> list[Any]:
-    return [2, 1.0, rival, *([0.0] * WIDTH if bets is None else bets)]
+def row(rival: str = "B", bets: Sequence[float] = (0.0,) * WIDTH) -> list[Any]:
+    return [2, 1.0, rival, *bets]
 
 
 @pytest.mark.parametrize(
@@ -109,9 +110,12 @@ def row(*, rival: object = "B", bets: object = None) -> list[Any]:
 )
 def test_bets_that_can_not_be(rows: dict[str, Any], sentence: str) -> None:
     server = Server(bounded())
+
+    def send() -> None:
+        server.receive(Upload(server.terms.fingerprint, "lab", 1, tally_from_json(rows, "x", ARMS)))
+
     with pytest.raises(ProtocolError, match=sentence):
-        tally = tally_from_json(rows, "x", ARMS)
-        server.receive(Upload(server.terms.fingerprint, "lab", 1, tally))
+        send()
     assert server.samples == 0
 
 
