@@ -22,12 +22,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning, UserError
 from bestarm.lower_bound import lower_bound
 from bestarm.methods import METHODS, Kind
 from bestarm.methods import method as build_method
 from bestarm.methods.compose import fitting
 from bestarm.problem import Problem
+from bestarm.problem.aims import ALIKE, DIFFER
+from bestarm.protocol.entries import Join, Upload
+from bestarm.protocol.messages import Download
+from bestarm.protocol.server import Server
 from bestarm.simulation.api import prepare
 from bestarm.simulation.engine import Engine
 
@@ -36,6 +41,7 @@ PULLS_TARGETS = {
     "famabpe": 30e6,
     "falinpe": 5e6,
     "sharp": 2e6,
+    "sharp (sites differ)": 1.5e6,
     "ugapec": 5e6,
     "lingape": 500e3,
     "lingape (d=25)": 100e3,
@@ -77,9 +83,9 @@ class Timing(NamedTuple):
     uploads: float
 
 
-def equal_gaps(gap: float, arms: int = 5) -> Problem:
+def equal_gaps(gap: float, arms: int = 5, sites: str = ALIKE) -> Problem:
     """One arm with mean 0.9, the others worse by the gap; σ = 0.3, δ = 0.05."""
-    return Problem.quick([0.9] + [0.9 - gap] * (arms - 1), sigma=0.3)
+    return Problem.quick([0.9] + [0.9 - gap] * (arms - 1), sigma=0.3, sites=sites)
 
 
 def orthogonal(a: float = 0.1, dimension: int = 5) -> Problem:
@@ -137,6 +143,7 @@ def pulls(quick: bool) -> Iterator[Measure]:
     plain = equal_gaps(0.1)
     problems = {name: plain if name in fitting(plain, AGENTS) else orthogonal() for name in METHODS}
     instances = [(name, name, problem) for name, problem in problems.items()]
+    instances.append(("sharp (sites differ)", "sharp", equal_gaps(0.1, sites=DIFFER)))
     instances.append(("lingape (d=25)", "lingape", many_features()))
     for label, name, problem in instances:
         federated = METHODS[name].kind is Kind.FEDERATED
@@ -238,6 +245,29 @@ def arms(quick: bool) -> Iterator[Measure]:
         yield Measure(f"arms.finished.{name}", float(outcome.stopped), "of 1 run", target, note=note)
 
 
+def upload(quick: bool) -> Iterator[Measure]:
+    """CPU time of an upload at a server with 10,000 arms, from the message to the next plan."""
+    many, uploads = (1_000, 5) if quick else (10_000, 40)
+    problem = equal_gaps(0.05, many, DIFFER)
+    means, random = np.asarray(problem.means), np.random.default_rng(0)
+    server = Server(build_method("sharp", problem, AGENTS))
+    reply, seconds = server.receive(Join("lab")), 0.0
+    for sequence in range(1, uploads + 1):
+        assert isinstance(reply, Download)
+        assert reply.plan is not None
+        pulls, sums = np.zeros(many, np.int64), np.zeros(many)
+        pulls[list(reply.plan.arms)] = reply.plan.counts
+        sums = pulls * means + 0.3 * np.sqrt(pulls) * random.standard_normal(many)
+        tally = Tally.of(pulls.tolist(), np.where(pulls > 0, sums, 0.0).tolist())
+        message = Upload(server.terms.fingerprint, "lab", sequence, tally)
+        started = time.process_time()
+        reply = server.receive(message)
+        seconds += time.process_time() - started
+    note = f"{many:,} arms: the mean of {uploads} uploads, with checks, fold, reading and plan"
+    target = None if quick else 10.0
+    yield Measure("upload.server", 1e3 * seconds / uploads, "ms", target, at_most=True, note=note)
+
+
 def start(quick: bool) -> Iterator[Measure]:
     """The second start of a small `bestarm simulate`, less `import numba`: by the clock, and in CPU time."""
     small = ["-m", "bestarm.cli.main", "simulate", "--means", "0.9,0.5", "--sigma", "0.3", "--runs", "10"]
@@ -257,6 +287,7 @@ GROUPS: dict[str, Callable[[bool], Iterator[Measure]]] = {
     "gap": gap,
     "agents": agents,
     "arms": arms,
+    "upload": upload,
     "start": start,
 }
 

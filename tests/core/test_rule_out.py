@@ -38,7 +38,8 @@ def test_an_account_is_worth_its_mixture(total: float, weight: float, sigma: flo
 @given(st.floats(-200, 40))
 def test_far_tails(z: float) -> None:
     here = float(log_below(np.array([z]))[0])
-    assert here == pytest.approx(float(norm.logcdf(z)), rel=1e-5, abs=1e-12)
+    exact = float(norm.logcdf(z))
+    assert exact - 2.4e-7 - 1e-12 * abs(exact) <= here <= exact  # never too high: the promise rests on it
     assert here <= float(norm.logcdf(z)) + 1e-9
 
 

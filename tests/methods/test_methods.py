@@ -681,16 +681,18 @@ def test_features_of_length_one_up_to_rounding_are_fine() -> None:
     ("problem", "test"),
     [
         ({}, "rule-out"),
-        ({"sigma": 0.3, "sites": "differ"}, "rule-out"),
+        ({"sigma": 0.3}, "rule-out"),
         ({"features": np.eye(3).tolist()}, "rule-out"),  # they say nothing that 3 arms would not
         ({"rewards": "yes-no"}, "two-by-two"),
-        ({"reward_range": [0, 1], "sites": "differ"}, "two-by-two"),
-        ({"reward_range": [0, 1]}, "pairs"),  # as in version 0.1
-        ({"sigma": 0.3}, "pairs"),
+        ({"reward_range": [0, 1]}, "betting"),
+        ({"reward_range": [0, 1], "epsilon": 0.01}, "rule-out"),
+        ({"reward_range": [0, 1], "sites": "alike"}, "pairs"),
+        ({"sites": "alike"}, "pairs"),
         ({"rewards": "yes-no", "epsilon": 0.01}, "rule-out"),
         ({"sigma": 0.3, "sites": "alike"}, "pairs"),
         ({"sigma": 0.3, "sites": "alike", "features": np.eye(3).tolist()}, "pairs"),
         ({"sigma": 0.3, "sites": "alike", "features": [[1, 0], [0, 1], [1, 1]]}, "span"),
+        ({"sites": "alike", "features": [[1, 0], [0, 1], [1, 1]]}, "span"),
         ({"features": [[1, 0], [0, 1], [1, 1]]}, "rule-out-span"),
     ],
 )

@@ -9,7 +9,12 @@ import numpy as np
 from bestarm.core.arrays import Floats
 
 LOG_2, SQRT_2, SQRT_PI = math.log(2.0), math.sqrt(2.0), math.sqrt(math.pi)
-FAR = 20.0  # erfc is still a normal number there
+# c₉ to c₀ of the tail of the normal distribution, and how much too large it may make a logarithm.
+TAIL = (
+    *(0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807),
+    *(-0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223),
+)
+TAIL_ERROR = 1.2e-7
 
 
 def log_worths(totals: Floats, weights: Floats, sigma: float, rho: float) -> Floats:
@@ -25,20 +30,25 @@ def log_worths(totals: Floats, weights: Floats, sigma: float, rho: float) -> Flo
     """
     z = totals / (sigma * np.sqrt(weights + rho))
     worths: Floats = LOG_2 - 0.5 * np.log1p(weights / rho) + 0.5 * z * z + log_below(z)
-    return worths
+    return np.where(weights > 0.0, worths, 0.0)
 
 
 def log_below(z: Floats) -> Floats:
-    """log Φ(z), also far below 0, where Φ(z) ≥ exp(−z²/2)/(√π (x + √(x²+2))), x = −z/√2, takes its place.
+    """log Φ(z), at most 2.4e-7 too low and never too high.
 
-    >>> log_below(np.array([0.0, -40.0])).round(3).tolist()
-    [-0.693, -804.608]
+    With x = |z|/√2 and t = 2/(2 + x), `erfc(x) = t exp(−x² + Σ c_n tⁿ)` to a relative 1.2e-7 (Press et al.,
+    Numerical Recipes, 6.2). A library's erfc takes one number at a time, and there may be 10,000 arms.
+
+    >>> log_below(np.array([0.0, 3.0, -40.0])).round(5).tolist()
+    [-0.69315, -0.00135, -804.60844]
     """
-    x = -z / SQRT_2
-    tails = np.array([math.erfc(far) for far in np.minimum(x, FAR)])
-    beyond = np.maximum(x, FAR)
-    bound = -beyond * beyond - np.log(SQRT_PI * (beyond + np.sqrt(beyond * beyond + 2.0)))
-    return np.where(x < FAR, np.log(0.5 * tails), bound)
+    x = np.abs(z) / SQRT_2
+    t = 2.0 / (2.0 + x)
+    power = np.zeros(z.shape[0])
+    for place in range(len(TAIL)):
+        power = power * t + TAIL[place]
+    tails = np.log(t) + power - x * x
+    return np.where(z < 0.0, tails - LOG_2, np.log1p(-0.5 * np.exp(tails))) - TAIL_ERROR
 
 
 def log_means(logs: Floats) -> tuple[Floats, Floats]:
