@@ -17,11 +17,12 @@ def collect(state: Fit, information: Floats, score: Floats, pulls: int, setting:
 
     An account of i against k follows y = z_i − z_k. For a vector g that is chosen before the batch is seen,
     g'r_b has mean (A_bg)'θ and variance σ²g'A_bg. The account adds `Z += g'r_b`, `Q += g'A_bg` and a weight
-    `V += w ≥ 0`, and keeps the deficit `e = Σ w y − Σ A_bg`: how far Z is from measuring V y'θ. Least squares in
-    the batch alone has no deficit, but a batch of few pulls then says little. So the deficit is spread over this
-    batch and later ones, which are expected to bring F = n Ã/N, in n pulls, at least as many as this one has:
-    `g = (A_b + F)⁻¹ (e + u y)`, `u = 1/(y'(A_b + F)⁻¹y)`, `w = u − 1/(y'F⁻¹y)`, as least squares in all of them
-    together would. The deficit that is left, `F g − (u − w) y`, is 0 where the batch is like those before it.
+    `V += w ≥ 0`, and keeps the deficit `e = Σ w y − Σ A_bg`: how far Z is from measuring V y'θ. Least
+    squares in the batch alone has no deficit, but a batch of few pulls then says little. So the deficit is
+    spread over this batch and later ones, which are expected to bring F = n Ã/N, in n pulls, at least as many
+    as this one has: `g = (A_b + F)⁻¹ (e + u y)`, `u = 1/(y'(A_b + F)⁻¹y)`, `w = u − 1/(y'F⁻¹y)`, as least
+    squares in all of them together would. The deficit that is left, `F g − (u − w) y`, is 0 where the batch is
+    like those before it.
     """
     rank = score.shape[0]
     ahead = max(PULLS_AHEAD * rank, float(pulls)) / state.estimate.samples

@@ -37,12 +37,12 @@ def rule_out_features(state: Fit, setting: Setting) -> Reading:
     added to the first argument. An arm is ruled out too where `rule_out_span` does it, at δ/20.
 
     *Proof.* Let M = Z − (Σ A_bg)'θ = Σ g'(r_b − A_bθ). Given the past, each term has mean 0 and is √(g'A_bg)
-    σ-sub-Gaussian (`rule_out_span`), with g chosen before the batch is seen. So W(M, Q), as in `log_worths`, is a
-    supermartingale that starts at 1, however the batches were chosen. Now Σ A_bg = Σ w y − e. Let k be the best
-    arm: then y'θ ≤ 0 for every i, so M ≥ Z + e'θ since all w ≥ 0. With ε > 0 and an arm i that is worse than k by
-    more than ε: M ≥ Z + e'θ + εV. Outside of an event of probability δ/20 e'θ ≥ e'θ̂ − α(e), at all times and
-    for all accounts. W rises with its first argument, so the account is worth at most W(M, Q). The rest is as in
-    `rule_out`, with what is left of δ: no union over arms, and none over directions.
+    σ-sub-Gaussian (`rule_out_span`), with g chosen before the batch is seen. So W(M, Q), as in `log_worths`, is
+    a supermartingale that starts at 1, however the batches were chosen. Now Σ A_bg = Σ w y − e. Let k be the
+    best arm: then y'θ ≤ 0 for every i, so M ≥ Z + e'θ since all w ≥ 0. With ε > 0 and an arm i that is worse
+    than k by more than ε: M ≥ Z + e'θ + εV. Outside of an event of probability δ/20 e'θ ≥ e'θ̂ − α(e), at all
+    times and for all accounts. W rises with its first argument, so the account is worth at most W(M, Q). The
+    rest is as in `rule_out`, with what is left of δ: no union over arms, and none over directions.
 
     Where sigma is not given, a bound takes its place and 0.95 δ that of δ, as in `rule_out`.
     """
@@ -125,7 +125,7 @@ def absorb(state: Fit, arm: int, reward: float, setting: Setting) -> Fit:
 WITHIN_FEATURES = Model(begin, fold, foresee, absorb, difference_coordinates, linear=True)
 RULE_OUT_FEATURES = Test(
     "rule-out-features",
-    "compares arms inside batches along one direction at a time: sites may differ, sigma is measured if not given",
+    "compares arms inside batches, one direction at a time: sites may differ, sigma is measured if not given",
     WITHIN_FEATURES,
     rule_out_features,
     parameters=(RHO,),
