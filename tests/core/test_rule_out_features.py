@@ -119,7 +119,8 @@ def test_accounts_measure_what_they_say() -> None:
         account = state.accounts[row]
         ways = directions(state, row, method.setting)
         assert np.allclose(account[TOTAL], account[WEIGHT] * (theta @ ways) - theta @ account[DEFICIT:])
-        assert (account[SPREAD] >= 0).all() and (account[WEIGHT] >= 0).all()
+        assert (account[SPREAD] >= 0).all()
+        assert (account[WEIGHT] >= 0).all()
 
 
 def test_an_account_has_the_spread_that_it_says() -> None:
@@ -154,7 +155,8 @@ def test_a_batch_of_one_arm_tells_nothing(stopping: str) -> None:
     state = method.begin()
     for arm in range(ARMS):
         state = method.fold(state, Tally.from_rows({arm: [1000, 1000.0 * arm]}, ARMS), 0)
-    assert not state.determined and not state.information.any()
+    assert not state.determined
+    assert not state.information.any()
     assert method.read(state).evidence < 0.01
     assert len(method.make(state).arms) > 1
 
@@ -167,7 +169,8 @@ def test_twins_do_not_keep_each_other_in_the_race(stopping: str) -> None:
     result = bestarm.simulate(
         problem, "sharp", agents=3, runs=20, seed=1, stopping=stopping, max_samples=20_000
     )
-    assert result.unfinished == 0 and result.wrong == 0
+    assert result.unfinished == 0
+    assert result.wrong == 0
 
 
 # Close calls: the best arm is better by a thousandth of sigma, and sites differ by up to ±3 sigma.
