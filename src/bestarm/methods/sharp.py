@@ -7,7 +7,7 @@ import numpy as np
 from bestarm.core.rules import Test, Value
 from bestarm.core.stopping.pairs import PAIRS
 from bestarm.core.stopping.rule_out import RULE_OUT
-from bestarm.core.stopping.rule_out_span import RULE_OUT_SPAN
+from bestarm.core.stopping.rule_out_features import RULE_OUT_FEATURES
 from bestarm.core.stopping.span import SPAN
 from bestarm.core.stopping.two_by_two import TWO_BY_TWO
 from bestarm.methods.recipe import Kind, Recipe
@@ -22,7 +22,7 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     depends on the test.
 
     - `stopping`: where sites may differ, `rule-out`, which measures sigma if it is not given, `two-by-two` for
-      yes/no and bounded rewards, or `rule-out-span` for features of lower rank than there are arms (linearly
+      yes/no and bounded rewards, or `rule-out-features` for features of lower rank than there are arms (linearly
       independent ones add nothing). Where sites are alike and sigma is known, `pairs` and `span`.
     - `thrift`: what to spare, `samples`, `balanced` or `messages`.
     - `pseudo_count`: the mixture's ρ; the larger, the sharper for small gaps and the blunter for large ones. 9
@@ -48,7 +48,7 @@ def chosen_test(problem: Problem) -> Test:
     if problem.sites == "alike" and problem.sigma is not None:
         return SPAN if linear else PAIRS
     if linear:
-        return RULE_OUT_SPAN
+        return RULE_OUT_FEATURES
     return RULE_OUT if problem.rewards == "normal" or problem.epsilon > 0 else TWO_BY_TWO
 
 
