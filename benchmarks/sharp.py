@@ -3,7 +3,8 @@
     python benchmarks/sharp.py [--runs 1000] [--part differ|features|broken|table|rules|agents|batch|rewards]
                                [--data ml-latest-small]
 
-Prints Markdown tables. `--data`, a MovieLens folder or zip, adds its films to the part `features`. The problems are those of the project's method notes: sigma 0.3, delta 0.05, ten agents.
+Prints Markdown tables. The problems are those of the project's method notes: sigma 0.3, delta 0.05, ten agents.
+`--data`, a MovieLens folder or zip, adds its films to the part `features`.
 """
 
 from __future__ import annotations

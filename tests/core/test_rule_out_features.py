@@ -13,8 +13,9 @@ from scipy.stats import halfnorm
 
 import bestarm
 from bestarm.core.arrays import Floats
-from bestarm.core.directions import DEFICIT, SPREAD, TOTAL, WEIGHT, collect, directions
-from bestarm.core.fit import contrasts
+from bestarm.core.directions import DEFICIT, SPREAD, TOTAL, WEIGHT, at_least, collect, directions
+from bestarm.core.fit import contrasts, learn
+from bestarm.core.mixture import log_worths
 from bestarm.core.tally import Tally
 from bestarm.methods import Method
 from bestarm.methods.composed import batch_of
@@ -51,7 +52,9 @@ def played(method: Method, batches: int, seed: int = 1, size: float = 1.0) -> li
     means = method.problem.features @ np.array([0.5, 0.1, -0.1]) * size
     for number in range(batches):
         plan = method.make(state)
-        rewards = [random.normal(means[arm], 0.3, n) for arm, n in zip(plan.arms, plan.counts, strict=True)]
+        rewards: list[Floats] = [
+            np.asarray(random.normal(means[arm], 0.3, n)) for arm, n in zip(plan.arms, plan.counts, strict=True)
+        ]
         state = method.fold(state, tally(method, plan, rewards), number % 3)
         found.append((plan, rewards))
     return found
@@ -202,10 +205,9 @@ class ByHand:
         """The mixture over slopes, integrated, of what the account is sure to have."""
         total, weight, spread, deficit = account
         known, identity = self.past.T @ self.past, np.eye(self.features.shape[1])
-        wide = self.wide()
         mapped = np.linalg.solve(known, deficit)
-        length = math.sqrt(mapped @ (known + wide * identity) @ mapped)
-        scale = sigma * math.sqrt(2 * math.log(20 / delta) + np.linalg.slogdet(identity + known / wide)[1])
+        length = math.sqrt(mapped @ (known + self.rho * identity) @ mapped)
+        scale = sigma * math.sqrt(2 * math.log(20 / delta) + np.linalg.slogdet(identity + known / self.rho)[1])
         total = total + deficit @ self.theta() - scale * length + self.epsilon * weight
         prior, peak = halfnorm(scale=sigma / math.sqrt(self.rho)), max(total / (spread + self.rho), 0.0)
         height = peak * total / sigma**2 - peak**2 * spread / (2 * sigma**2)
@@ -217,11 +219,7 @@ class ByHand:
 
         width = sigma / math.sqrt(spread + self.rho)
         ends = max(peak - 12 * width, 0.0), peak + 12 * width
-        return math.log(quad(wealth, *ends, points=[max(peak, 1e-12)], limit=200)[0]) + height
-
-    def wide(self) -> float:
-        arms, rank = self.features.shape
-        return 20.0 * math.sqrt(rank / arms)
+        return float(math.log(quad(wealth, *ends, points=[max(peak, 1e-12)], limit=200)[0]) + height)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.01])
@@ -282,3 +280,38 @@ def test_twins_do_not_keep_each_other_in_the_race(stopping: str) -> None:
     )
     assert result.unfinished == 0
     assert result.wrong == 0
+
+
+def test_the_deficit_must_be_paid() -> None:
+    """Two arms that are equally good, two that are far worse, and batches of two arms, each unlike the last.
+
+    An account of one of the good arms against the other may reach 1/δ in a share δ of the studies. What a batch
+    leaves over points to the bad arms, and Z alone takes it for evidence.
+    """
+    features = [[1.0, 1.0], [2.0, 1.0], [1.0, 2.0], [2.0, 2.0]]
+    problem = bestarm.Problem(list("abcd"), features=features, sigma=0.3, sites="differ")
+    method = bestarm.method("sharp", problem, 3, stopping="rule-out-features")
+    setting, random, studies, delta = method.setting, np.random.default_rng(8), 150, problem.delta
+    rho, level, means = setting.pseudo_count, math.log(1.0 / (0.95 * delta)), np.array([0.0, 0.0, -3.0, -3.0])
+    paid = unpaid = 0
+    for _ in range(studies):
+        state, highest, alone = method.begin(), -np.inf, -np.inf
+        for number in range(25):
+            arms = np.arange(4) if number < 2 else np.sort(random.choice(4, 2, replace=False))
+            rows = {int(k): [4, float(random.normal(4 * means[k], 0.3 * 2.0))] for k in arms}
+            batch = batch_of(Tally.from_rows(rows, 4), 0)
+            information, score = contrasts(batch, setting.features)
+            if state.determined:
+                collect(state, information, score, int(batch.pulls.sum()), setting)
+            state = learn(state, batch, information, score, rho, setting)
+            if not state.determined:
+                continue
+            scale = 0.3 * math.sqrt(2.0 * math.log(20.0 / delta) + state.estimate.log_det)
+            account = state.accounts[0]
+            sure = at_least(account, state, rho, scale)
+            for totals, is_paid in ((sure, True), (account[TOTAL], False)):
+                worth = log_worths(totals, account[SPREAD], 0.3, setting.pseudo_count)[:2].max()
+                highest, alone = (max(highest, worth), alone) if is_paid else (highest, max(alone, worth))
+        paid, unpaid = paid + (highest >= level), unpaid + (alone >= level)
+    assert paid / studies <= delta
+    assert unpaid / studies > 0.5

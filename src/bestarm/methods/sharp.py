@@ -22,12 +22,12 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     depends on the test.
 
     - `stopping`: where sites may differ, `rule-out`, which measures sigma if it is not given, `two-by-two` for
-      yes/no and bounded rewards, or `rule-out-features` for features of lower rank than there are arms (linearly
-      independent ones add nothing). Where sites are alike and sigma is known, `pairs` and `span`.
+      yes/no and bounded rewards, or `rule-out-features` for features of lower rank than there are arms
+      (linearly independent ones add nothing). Where sites are alike and sigma is known, `pairs` and `span`.
     - `thrift`: what to spare, `samples`, `balanced` or `messages`.
     - `pseudo_count`: the mixture's ρ; the larger, the sharper for small gaps and the blunter for large ones. 9
-      for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for the span tests, chosen by trial on gaps of 0.1 to
-      0.5 at sigma 0.3.
+      for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for features, chosen by trial on gaps of 0.1 to 0.5 at
+      sigma 0.3.
     - `selection`, `trigger`: the other rules; change one to see what it contributes. `gamma` belongs to
       `trigger=count`.
     - `min_batch`: an agent never uploads fewer pulls of an arm than this.

@@ -15,8 +15,9 @@ from bestarm.core.estimate import foresee
 from bestarm.core.fit import Fit, begin_with, contrasts, learn, single
 from bestarm.core.left_over import cost_of, left_over, with_evidence
 from bestarm.core.mixture import LOG_2, log_worths
+from bestarm.core.parameters import PSEUDO_COUNT
 from bestarm.core.race import ROOMS, opened_for
-from bestarm.core.rules import Model, Parameter, Test
+from bestarm.core.rules import Model, Test
 from bestarm.core.setting import Setting
 from bestarm.core.stopping.linear import row_products
 from bestarm.core.stopping.rule_out import noise_and_level
@@ -24,7 +25,6 @@ from bestarm.core.stopping.rule_out_span import against_each, confidence
 
 ALL_AT_ONCE = 0.05  # of delta: the share of the event that covers all directions
 SETTLED = 20  # pulls a direction before leaders get accounts
-RHO = Parameter("pseudo_count", "the mixture's ρ, in pulls of each of two arms", default=12.0)
 
 
 def rule_out_features(state: Fit, setting: Setting) -> Reading:
@@ -59,13 +59,12 @@ def fold(state: Fit, batch: Batch, setting: Setting) -> Fit:
     information, score = contrasts(batch, setting.features)
     if state.determined:
         collect(state, information, score, int(batch.pulls.sum()), setting)
-    rho = span_rho(setting)
-    learned = learn(state, batch, information, score, rho, setting)
+    learned = learn(state, batch, information, score, setting.pseudo_count, setting)
     view = learned.estimate
     accounts, leaders, opened = learned.accounts, learned.leaders, learned.opened
     if view.samples >= SETTLED * score.shape[0]:
         accounts, leaders, opened = opened_for(int(np.argmax(view.values)), accounts, leaders, opened)
-    reading, against, missing = judge(learned, accounts[:opened], leaders, rho, setting)
+    reading, against, missing = judge(learned, accounts[:opened], leaders, setting)
     return Fit(
         learned.pulls,
         learned.sums,
@@ -84,17 +83,9 @@ def fold(state: Fit, batch: Batch, setting: Setting) -> Fit:
     )
 
 
-def span_rho(setting: Setting) -> float:
-    """ρ of the event that covers all directions."""
-    arms, rank = setting.features.shape
-    return 20.0 * math.sqrt(rank / arms)
-
-
-def judge(
-    state: Fit, accounts: Floats, leaders: Counts, rho: float, setting: Setting
-) -> tuple[Reading, Floats, Floats]:
+def judge(state: Fit, accounts: Floats, leaders: Counts, setting: Setting) -> tuple[Reading, Floats, Floats]:
     """What the accounts come to, with the information that each arm still needs turned into pulls."""
-    view, epsilon, rows = state.estimate, setting.epsilon, accounts.shape[0]
+    view, epsilon, rho, rows = state.estimate, setting.epsilon, setting.pseudo_count, accounts.shape[0]
     sigma, level = noise_and_level(state.residual, state.freedom, setting)
     scale = sigma * math.sqrt(2.0 * (level - math.log(ALL_AT_ONCE)) + view.log_det)
     worths, prices = np.empty((rows, setting.arms)), np.empty((rows, setting.arms))
@@ -102,8 +93,8 @@ def judge(
         leader = int(np.argmax(view.values)) if row == 0 else int(leaders[row])
         weights, spreads = accounts[row, WEIGHT], accounts[row, SPREAD]
         totals = at_least(accounts[row], state, rho, scale) + epsilon * weights
-        worths[row] = log_worths(totals, spreads, sigma, setting.pseudo_count) + math.log(1.0 - ALL_AT_ONCE)
-        prices[row] = 0.5 * np.log1p(spreads / setting.pseudo_count) - LOG_2
+        worths[row] = log_worths(totals, spreads, sigma, rho) + math.log(1.0 - ALL_AT_ONCE)
+        prices[row] = 0.5 * np.log1p(spreads / rho) - LOG_2
         if row == 0 or epsilon > 0.0:
             lengths = np.sqrt(confidence(setting.features - setting.features[leader], state, rho))
             out = view.values[leader] - view.values + epsilon >= scale * lengths
@@ -128,7 +119,7 @@ RULE_OUT_FEATURES = Test(
     "compares arms inside batches, one direction at a time: sites may differ, sigma is measured if not given",
     WITHIN_FEATURES,
     rule_out_features,
-    parameters=(RHO,),
+    parameters=(PSEUDO_COUNT,),
     noise="either",
     sites_alike=False,
     inside_batches=True,
