@@ -274,7 +274,8 @@ def test_a_batch_of_one_arm_tells_nothing(stopping: str) -> None:
 def test_twins_do_not_keep_each_other_in_the_race(stopping: str) -> None:
     """Of two arms with the same features neither can be better, so one of them may be the answer."""
     features = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.4, 0.4]]
-    problem = bestarm.Problem(list("abcd"), features=features, theta=[0.9, 0.1], sigma=0.1)
+    with pytest.warns(bestarm.ProblemWarning, match="have the same features"):
+        problem = bestarm.Problem(list("abcd"), features=features, theta=[0.9, 0.1], sigma=0.1)
     result = bestarm.simulate(
         problem, "sharp", agents=3, runs=20, seed=1, stopping=stopping, max_samples=20_000
     )
