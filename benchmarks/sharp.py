@@ -1,8 +1,10 @@
 """What sharp costs: samples and communications beside the paper's methods and the lower bound.
 
-    python benchmarks/sharp.py [--runs 1000] [--part differ|broken|table|rules|agents|batch|rewards]
+    python benchmarks/sharp.py [--runs 1000] [--part differ|features|broken|table|rules|agents|batch|rewards]
+                               [--data ml-latest-small]
 
 Prints Markdown tables. The problems are those of the project's method notes: sigma 0.3, delta 0.05, ten agents.
+`--data`, a MovieLens folder or zip, adds its films to the part `features`.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ import argparse
 import warnings
 from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 import bestarm
+from bestarm.experiments import movielens
+from bestarm.experiments.films import arm_set, make_films
 from bestarm.lower_bound import lower_bound
 from bestarm.simulation.schedule import Offline, Schedule
 
@@ -91,6 +96,39 @@ def differ(runs: int) -> None:
 
     header = ["problem", "dial", "pairs, sites alike", "rule-out, sigma known", "sigma measured"]
     rows([*header, "measured, with offsets and drift"], lines())
+
+
+def features(runs: int, data: Path | None = None) -> None:
+    print("## Features, sites that differ: samples (standard error) / communications\n")
+    seeds = range(100, 120)  # not the instances on which the dial was tried
+
+    def differing(instances: Iterable[bestarm.Problem], **changes: object) -> list[bestarm.Problem]:
+        return [bestarm.Problem.from_dict(one.to_dict() | {"sites": "differ"} | changes) for one in instances]
+
+    cases = {
+        "K = 20, d = 5": differing(linear(20, 5, 0.1, seed) for seed in seeds),
+        "K = 50, d = 5": differing(linear(50, 5, 0.1, seed) for seed in seeds),
+        "K = 100, d = 25": differing(linear(100, 25, 0.1, seed) for seed in seeds),
+        "K = 100, d = 25, ε = .05": differing((linear(100, 25, 0.1, seed) for seed in seeds), epsilon=0.05),
+    }
+    if data is not None:
+        films = make_films(movielens.load(data, min_ratings=500))
+        cases["100 films, d = 25, ε = .05"] = differing(
+            arm_set(films, 0.1, 100, seed).problem for seed in seeds
+        )
+    moved = {"offsets": [0.9, -0.9, 0.0, 0.45, -0.45], "drift": 0.5}
+
+    def lines() -> Iterable[list[object]]:
+        for name, instances in cases.items():
+            cells = [
+                Cell(instances, "sharp", runs, stopping=test, **world)
+                for test in ("rule-out-span", "rule-out-features")
+                for world in ({}, moved)
+            ]
+            yield [name, *cells, f"{np.mean([lower_bound(problem) for problem in instances]):.0f}"]
+
+    header = ["problem, gap .1", "all directions at once", "with offsets and drift", "one at a time"]
+    rows([*header, "with offsets and drift", "lower bound"], lines())
 
 
 def broken(runs: int) -> None:
@@ -244,6 +282,7 @@ def rewards(runs: int) -> None:
 def main() -> None:
     parts = {
         "differ": differ,
+        "features": features,
         "broken": broken,
         "table": table,
         "rules": rules,
@@ -254,7 +293,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--part", choices=parts, action="append")
+    parser.add_argument("--data", type=Path, help="a MovieLens folder or zip, for the part features")
     chosen = parser.parse_args()
+    parts["features"] = partial(features, data=chosen.data)
     warnings.simplefilter("ignore", bestarm.ProblemWarning)
     for part in chosen.part or parts:
         parts[part](chosen.runs)

@@ -693,7 +693,7 @@ def test_features_of_length_one_up_to_rounding_are_fine() -> None:
         ({"sigma": 0.3, "sites": "alike", "features": np.eye(3).tolist()}, "pairs"),
         ({"sigma": 0.3, "sites": "alike", "features": [[1, 0], [0, 1], [1, 1]]}, "span"),
         ({"sites": "alike", "features": [[1, 0], [0, 1], [1, 1]]}, "span"),
-        ({"features": [[1, 0], [0, 1], [1, 1]]}, "rule-out-span"),
+        ({"features": [[1, 0], [0, 1], [1, 1]]}, "rule-out-features"),
     ],
 )
 def test_sharp_takes_the_test_that_assumes_no_more_than_the_problem_says(

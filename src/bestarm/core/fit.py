@@ -67,9 +67,12 @@ def begin_with(rows: int, width: int, setting: Setting) -> Fit:
 
 
 def contrasts(batch: Batch, features: Floats) -> tuple[Floats, Floats]:
-    """A_b and r_b."""
+    """A_b and r_b.
+
+    Features count from those of the batch's first arm: a batch of one arm tells nothing, to the last bit.
+    """
     weights = batch.pulls.astype(np.float64)
-    rows = features[batch.arms]
+    rows = features[batch.arms] - features[batch.arms[0]]
     rows = rows - (weights @ rows) / weights.sum()
     information = np.ascontiguousarray(rows.T) @ (rows * weights.reshape(-1, 1))
     return information, (batch.sums - weights * (batch.sums.sum() / weights.sum())) @ rows

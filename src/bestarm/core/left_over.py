@@ -25,12 +25,13 @@ def left_over(
     is at least `level`.
     """
     if epsilon > 0.0:
-        return against_leaders(int(np.argmax(view.values)), view, worths, prices, weights, leaders, level)
+        leader = int(np.argmax(view.values))
+        return against_leaders(leader, view, worths, prices, weights, leaders, level, epsilon)
     arms = view.values.shape[0]
     odds = np.full(arms, math.log((1.0 - RIVALS) / worths.shape[0]))  # what no leader has taken yet
     missing = np.full(arms, np.inf)
     for row in range(worths.shape[0]):
-        cost = -math.log(RIVALS if row == 0 else (1.0 - RIVALS) / (row * (row + 1.0)))
+        cost = cost_of(row, epsilon)
         odds = np.logaddexp(odds, worths[row] - cost)
         missing = np.minimum(missing, still_missing(worths[row], prices[row], weights[row], level + cost))
     return last_one(view, odds, missing, level)
@@ -44,6 +45,16 @@ def last_one(view: View, odds: Floats, missing: Floats, level: float) -> tuple[R
     return judged(leader, missing, view.samples, settled), odds, missing
 
 
+def cost_of(row: int, epsilon: float) -> float:
+    """The logarithm of what the accounts of a row must be worth more than the level, by their share of delta.
+
+    For epsilon > 0 row 0 has no share: it steers until an arm leads.
+    """
+    if epsilon > 0.0:
+        return math.log(max(row * (row + 1.0), 1.0))
+    return -math.log(RIVALS if row == 0 else (1.0 - RIVALS) / (row * (row + 1.0)))
+
+
 def still_missing(worths: Floats, prices: Floats, weights: Floats, level: float) -> Floats:
     """How much more information each account needs, if it goes on as it did."""
     share = (worths + prices) / (level + prices)
@@ -51,19 +62,25 @@ def still_missing(worths: Floats, prices: Floats, weights: Floats, level: float)
 
 
 def against_leaders(
-    leader: int, view: View, worths: Floats, prices: Floats, weights: Floats, leaders: Counts, level: float
+    leader: int,
+    view: View,
+    worths: Floats,
+    prices: Floats,
+    weights: Floats,
+    leaders: Counts,
+    level: float,
+    epsilon: float,
 ) -> tuple[Reading, Floats, Floats]:
     """The same for epsilon > 0: settled with any leader whose own accounts rule out all others."""
     settled, row = False, 0  # no leader yet: the rival accounts steer
     for j in range(1, worths.shape[0]):
-        cost = math.log(j * (j + 1.0))
-        out = worths[j] - cost >= level
+        out = worths[j] - cost_of(j, epsilon) >= level
         out[leaders[j]] = True
         if out.all() and not settled:
             settled, leader = True, int(leaders[j])
         if leaders[j] == leader:
             row = j
-    cost = math.log(max(row * (row + 1.0), 1.0))
+    cost = cost_of(row, epsilon)
     odds = worths[row] - cost
     odds[leader] = 0.0
     missing = still_missing(worths[row], prices[row], weights[row], level + cost)

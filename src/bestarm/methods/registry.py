@@ -25,6 +25,7 @@ from bestarm.core.stopping.famabpe import FAMABPE
 from bestarm.core.stopping.lingape import LINGAPE
 from bestarm.core.stopping.pairs import PAIRS
 from bestarm.core.stopping.rule_out import RULE_OUT
+from bestarm.core.stopping.rule_out_features import RULE_OUT_FEATURES
 from bestarm.core.stopping.rule_out_span import RULE_OUT_SPAN
 from bestarm.core.stopping.span import SPAN
 from bestarm.core.stopping.two_by_two import TWO_BY_TWO
@@ -81,7 +82,8 @@ class Registry(Mapping[str, R]):
 
 
 TESTS: Registry[Test] = Registry(
-    FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN, RULE_OUT, RULE_OUT_SPAN, TWO_BY_TWO, BETTING
+    *(FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN),
+    *(RULE_OUT, TWO_BY_TWO, BETTING, RULE_OUT_FEATURES, RULE_OUT_SPAN),
 )
 SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, DIRECTIONS)
 TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_SPAN, EVERY_PULL)

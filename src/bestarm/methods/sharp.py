@@ -8,7 +8,7 @@ from bestarm.core.rules import Test, Value
 from bestarm.core.stopping.betting import BETTING
 from bestarm.core.stopping.pairs import PAIRS
 from bestarm.core.stopping.rule_out import RULE_OUT
-from bestarm.core.stopping.rule_out_span import RULE_OUT_SPAN
+from bestarm.core.stopping.rule_out_features import RULE_OUT_FEATURES
 from bestarm.core.stopping.span import SPAN
 from bestarm.core.stopping.two_by_two import TWO_BY_TWO
 from bestarm.methods.recipe import Kind, Recipe
@@ -25,13 +25,13 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     depends on the test.
 
     - `stopping`: where sites may differ, `rule-out`, which measures sigma if it is not given, `two-by-two` for
-      yes/no rewards, `betting` for bounded ones, or `rule-out-span` for features of lower rank than there are
-      arms (linearly independent ones add nothing). Where sites are alike, `pairs` and `span`, which measure
-      sigma too.
+      yes/no rewards, `betting` for bounded ones, or `rule-out-features` for features of lower rank than there
+      are arms (linearly independent ones add nothing). Where sites are alike, `pairs` and `span`, which
+      measure sigma too.
     - `thrift`: what to spare, `samples`, `balanced` or `messages`.
     - `pseudo_count`: the mixture's ρ; the larger, the sharper for small gaps and the blunter for large ones. 9
-      for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for the span tests, chosen by trial on gaps of 0.1 to
-      0.5 at sigma 0.3.
+      for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for features, chosen by trial on gaps of 0.1 to 0.5 at
+      sigma 0.3.
     - `selection`, `trigger`: the other rules; change one to see what it contributes. `gamma` belongs to
       `trigger=count`.
     - `min_batch`: an agent never uploads fewer pulls of an arm than this.
@@ -52,7 +52,7 @@ def chosen_test(problem: Problem) -> Test:
     if problem.sites == ALIKE:
         return SPAN if linear else PAIRS
     if linear:
-        return RULE_OUT_SPAN
+        return RULE_OUT_FEATURES
     if problem.rewards == NORMAL or problem.epsilon > 0:
         return RULE_OUT
     return TWO_BY_TWO if problem.rewards == YES_NO else BETTING

@@ -17,7 +17,7 @@ DIAL = ((1.0, 0.05, 0.7, 0.5), (2.0, 0.07, 1.0, 0.65), (2.2, 0.4, 4.0, 0.95))
 CROWD = 25.0  # arms beside the leader that are worth having in one batch
 USUAL = 5.0  # arms for which the dial was tuned
 # The same dial for arms with features; l is in pulls a direction.
-SPAN_DIAL = ((1.5, 0.03, 0.5, 0.1), (1.5, 0.05, 1.0, 0.25), (2.5, 0.3, 4.0, 0.8))
+SPAN_DIAL = ((1.5, 0.03, 0.5, 0.1), (2.0, 0.07, 1.0, 0.4), (2.5, 0.3, 4.0, 0.8))
 
 
 def finish(view: View, reading: Reading, arm: int, setting: Setting) -> int:
