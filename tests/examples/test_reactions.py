@@ -32,3 +32,15 @@ def test_the_table_is_computed_from_single_yields(tmp_path: Path) -> None:
         "BTPP + PBSF,BTPP,PBSF,50.00,0.00,2",
         "DBU + PBSF,DBU,PBSF,50.00,14.14,2",
     ]
+
+
+def test_a_study_with_labs_that_differ_is_a_picture(tmp_path: Path) -> None:
+    lines = ["base_name,fluoride_name,substrate_name,yield"]
+    for place in range(12):
+        lines += [
+            f"{base},PBSF,s{place},{mean + 5 * (place % 5)}" for base, mean in (("DBU", 20), ("BTPP", 60))
+        ]
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    printed = run_example("reactions/labs.py", "table.csv", "--seed", "3", folder=tmp_path)
+    assert re.search(r"BTPP \+ PBSF is the best of 2 conditions, which is right: \d+ reactions\.", printed)
+    assert (tmp_path / "labs.png").read_bytes().startswith(b"\x89PNG")
