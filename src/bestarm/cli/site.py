@@ -219,6 +219,7 @@ def status(lab: Lab, output: Output = Format.table) -> None:
         print_table(f"All sites, {count(study['uploads'], 'upload')}: {verdict}")
         if study["standing"]["error"] is not None:
             print_table(study["standing"]["sentence"])
+        print_table(study["test"])
         if verdict.stopped:
             print_table("Nothing more has to be measured; `bestarm sync` tells this site's journal.")
 

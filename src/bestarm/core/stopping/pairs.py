@@ -117,4 +117,5 @@ PAIRS = Test(
     (PSEUDO_COUNT,),
     shows_index=False,
     growth=(0.3, 1.15),
+    how="compares each arm with the leader over all batches",
 )

@@ -62,4 +62,5 @@ SPAN = Test(
     (PSEUDO_COUNT,),
     shows_index=False,
     growth=(0.3, 1.15),
+    how="compares arms over all batches through their features",
 )

@@ -11,6 +11,7 @@ from typing import Any
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage.overview import Judged, Overview
+from bestarm.service.view.promise import rests_on
 
 PIECE = 65_536  # letters, about
 
@@ -33,6 +34,7 @@ def _json(overview: Overview, entries: Iterable[Any]) -> Iterator[str]:
         "method": method.name,
         "parameters": dict(method.parameters),
         "agents": method.agents,
+        "test": rests_on(method),
     }
     yield _text(head).removesuffix("}")
     yield from _list("uploads", (_text(_uploaded(*pair, overview)) for pair in _log(overview)))

@@ -11,7 +11,7 @@ from bestarm.methods import Verdict
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage import clock
 from bestarm.service.storage.overview import Judged, Overview
-from bestarm.service.view.promise import promise
+from bestarm.service.view.promise import promise, rests_on
 from bestarm.service.view.remaining import remaining
 from bestarm.standing import standing
 
@@ -49,6 +49,7 @@ def study_object(overview: Overview) -> dict[str, Any]:
         "problem": method.problem.to_dict(),
         "parameters": dict(method.parameters),
         "promise": promise(method),
+        "test": rests_on(method),
     }
 
 

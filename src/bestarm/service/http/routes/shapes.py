@@ -24,6 +24,7 @@ PROBLEM = {
 }
 PARAMETERS = {"stopping": "pairs", "thrift": "balanced", "pseudo_count": 10.0, "min_batch": 1}
 FINGERPRINT = "18566d70caa08ade"
+RESTS_ON = "The test pairs compares each arm with the leader over all batches; it assumes that …"
 PROMISE = "The arm that this study returns is the best one, except with probability at most 0.05."
 
 NAMED = f"{RULE[0].upper()}{RULE[1:]}."
@@ -126,6 +127,7 @@ class StudyAnswer(SummaryAnswer):
     problem: dict[str, Any] = Field(examples=[PROBLEM])
     parameters: dict[str, int | float | str] = Field(examples=[PARAMETERS])
     promise: str = Field(examples=[PROMISE])
+    test: str = Field(examples=[RESTS_ON], description="Which test decides, and what it assumes.")
 
 
 class TokenBody(Shape):
@@ -346,6 +348,7 @@ class ExportAnswer(Shape):
     method: str
     parameters: dict[str, int | float | str]
     agents: int
+    test: str = Field(description="Which test decides, and what it assumes.")
     uploads: list[LoggedAnswer]
     verdicts: list[VerdictAnswer] = Field(description="After each upload.")
     verdict: VerdictAnswer
