@@ -142,7 +142,7 @@ def arm_table(found: dict[str, Any]) -> Table:
     """Every arm, the best first: with the odds against it where there are such, else with its interval."""
     standing = found["standing"]
     tested = standing["error"] is not None
-    arms = make_table("arm", "pulls", "mean", *(("odds against",) if tested else ("low", "high")))
+    arms = make_table("arm", "pulls", "mean", *((f"odds; {standing['line']}",) if tested else ("low", "high")))
     rows = zip(found["arms"], standing["arms"], strict=True)
     ahead = 1 if found["problem"].get("goal") == "lowest" else -1
     for arm, stands in sorted(rows, key=lambda row: (row[0]["mean"] is None, ahead * (row[0]["mean"] or 0.0))):

@@ -45,7 +45,8 @@ export const mark = (arm, verdict) => {
   return verdict.challenger === arm ? "challenger" : "";
 };
 
-const MARKS = { best: "Best", leader: "Leader", challenger: "Challenger", "": "" };
+/** And in a word. */
+export const MARKS = { best: "Best", leader: "Leader", challenger: "Challenger", "": "" };
 
 /** Decimals that fit the best known arm's interval. */
 export function places(arms) {

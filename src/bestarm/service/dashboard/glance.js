@@ -56,7 +56,7 @@ export class Glance {
     const [first, second] = [mean(verdict.leader), mean(verdict.challenger)];
     say(this.part("leader"), samples ? verdict.leader : "Nobody yet");
     let text = "";
-    if (samples && verdict.breaking_index === null) {
+    if (samples && arms.some((arm) => arm.pulls === 0)) {
       text = "so far; not every arm was tried";
     } else if (first?.low != null && second?.low != null) {
       const gap = upward(problem) * (first.mean - second.mean);

@@ -313,6 +313,7 @@ class StandingAnswer(Shape):
     leader: str
     error: float | None = Field(description="The leader is the best, except with probability at most this.")
     needed: float = Field(description="The odds that rule an arm out.")
+    line: str = Field(description="The same in words: 20 to 1 rules out.")
     arms: list[ArmStandingAnswer]
     sentence: str
 
