@@ -8,6 +8,7 @@ from typing import Any
 
 from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
+from bestarm.differences import Differences
 from bestarm.methods import Method, Verdict
 from bestarm.problem import Problem
 from bestarm.protocol.entries import Upload
@@ -72,6 +73,7 @@ class Overview:
     verdict: Verdict
     stopped_at: int | None
     sites: dict[str, Contribution]
+    differences: tuple[Differences, ...]
 
     @property
     def state(self) -> str:

@@ -59,6 +59,7 @@ def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, A
         "time": clock.write(now),
         "arms": arms(overview),
         "standing": standing(overview.method, overview.known).to_json(),
+        "differences": [one.to_json(overview.method.problem.arms) for one in overview.differences],
         "sites": sites(overview, now, stale_after),
         "history": history(overview),
         "remaining": remaining(overview.method, overview.total.samples, overview.verdict),

@@ -318,12 +318,34 @@ class StandingAnswer(Shape):
     sentence: str
 
 
+class DifferenceAnswer(Shape):
+    """An arm's mean less another's, in the batches that had both; null where nothing is known yet."""
+
+    arm: str
+    difference: float | None
+    low: float | None
+    high: float | None
+
+
+class DifferencesAnswer(Shape):
+    """Of every arm to one of them, with intervals that hold together where sites differ."""
+
+    to: str
+    role: Literal["leader", "control"]
+    sentence: str
+    holds: float = Field(description="With at least this probability, at all times.")
+    arms: list[DifferenceAnswer]
+
+
 class StatusAnswer(StudyAnswer):
     """Everything that a dashboard shows."""
 
     time: str = Field(examples=[TIME], description="The server's clock.")
     arms: list[ArmAnswer]
     standing: StandingAnswer
+    differences: list[DifferencesAnswer] = Field(
+        description="To the control, if there is one, and to the leader; empty where there are none yet."
+    )
     sites: list[SiteAnswer]
     history: list[tuple[int, int, float | None, float, str]]
     remaining: RemainingAnswer | None
