@@ -66,10 +66,10 @@ class Comparisons:
             totals[arms] += weights * gaps
             informations[arms] += weights
         self.samples += int(batch.pulls.sum())
-        arms = self.accounts[0].shape[1]
-        if self.samples >= SETTLED * arms and leader not in [NOBODY, *self.bases[1:]]:
+        shape = self.accounts[0].shape
+        if self.samples >= SETTLED * shape[1] and leader not in [NOBODY, *self.bases[1:]]:
             self.bases.append(leader)
-            self.accounts.append(np.zeros((2, arms)))
+            self.accounts.append(np.zeros(shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,5 +158,6 @@ def half_widths(weights: Floats, sigma: float, level: float, rho: float) -> Floa
 
 def _noise_and_level(method: Method, state: Any) -> tuple[float, float]:
     """Sigma or its bound, and log(1/δ) for what is left of δ; no bound where the state measures no noise."""
-    measured = (state.residual, state.freedom) if hasattr(state, "residual") else (0.0, 0.0)
-    return noise_and_level(*measured, method.setting)
+    if not hasattr(state, "residual"):
+        return noise_and_level(0.0, 0.0, method.setting)
+    return noise_and_level(state.residual, state.freedom, method.setting)

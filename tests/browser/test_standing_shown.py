@@ -64,6 +64,33 @@ def test_bars_grow_toward_the_line(
         assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
 
 
+@pytest.mark.parametrize("control", [None, "PPh3"])
+def test_differences_take_the_place_of_intervals(
+    control: str | None, server: Process, folder: Path, open_window: Callable[..., Window]
+) -> None:
+    name = f"differences-{control}"
+    problem = Problem(
+        list(MEANS), name=name, sigma=0.12, means=list(MEANS.values()), sites="differ", control=control
+    )
+    with Federation(server, problem, ["oslo", "rome"], folder) as study:
+        study.step(9)
+        shown = study.status()["differences"]
+        assert [one["role"] for one in shown] == (["control", "leader"] if control else ["leader"])
+        first = shown[0]
+        page = open_window(server.url).sign_in(study.viewer)
+        expect(page.locator('[data-part="arms-text"]')).to_have_text(first["sentence"])
+        expect(page.locator('[data-part="range-title"]')).to_contain_text(first["to"])
+        for arm in first["arms"]:
+            row = page.locator(".arms tbody tr", has=page.get_by_text(arm["arm"], exact=True))
+            apart = row.locator(".apart").inner_text().replace("−", "-")
+            if arm["low"] is None:
+                assert apart == ""
+                continue
+            value, low, high = apart.replace("(", "").replace(")", "").replace(" to ", " ").split()
+            for text, exact in ((value, arm["difference"]), (low, arm["low"]), (high, arm["high"])):
+                assert float(text) == pytest.approx(exact, abs=0.006)
+
+
 def test_a_test_without_odds_has_no_bars(
     server: Process, folder: Path, open_window: Callable[..., Window]
 ) -> None:

@@ -222,6 +222,8 @@ def status(lab: Lab, output: Output = Format.table) -> None:
         if study["standing"]["error"] is not None:
             print_table(study["standing"]["sentence"])
         print_table(study["test"])
+        for one in study["warnings"]:
+            print_table(f"Warning: {one['sentence']}")
         if verdict.stopped:
             print_table("Nothing more has to be measured; `bestarm sync` tells this site's journal.")
 

@@ -52,9 +52,20 @@ function draw(page, { glance, standing, progress, arms, sites }, watch) {
   progress.update(status, history);
   arms.update(status);
   sites.update(status, now);
+  warn(page, status);
   about(page, status);
   title(status);
   page.firstElementChild.dataset.position = String(watch.place);
+}
+
+/** What in the data speaks against what is assumed; redrawn only when it changes. */
+function warn(page, { warnings }) {
+  const list = part(page, "warning-list");
+  part(page, "warnings").hidden = !warnings.length;
+  const text = warnings.map((one) => one.sentence).join("\n");
+  if (list.dataset.shown === text) return;
+  list.dataset.shown = text;
+  list.replaceChildren(...warnings.map((one) => make("li", {}, make("strong", {}, one.seen), ` ${one.meaning}`)));
 }
 
 /** What stays as it is while a study runs. */

@@ -13,6 +13,7 @@ from bestarm.core.counting import messages
 from bestarm.core.plan import Plan
 from bestarm.differences import NOBODY, Comparisons, Differences, differences
 from bestarm.methods.composed import batch_of
+from bestarm.oddities import Oddities, Oddity
 from bestarm.protocol.entries import Correction, Entry, FromSite, Join, Upload
 from bestarm.protocol.messages import MOST_PULLS, Download, Stop
 from bestarm.protocol.server import Server
@@ -92,6 +93,7 @@ class Ledger:
         """Begin anew with what people see of the batches: the log says something else now."""
         method = self.looked_with = self.server.method
         self.comparisons: Comparisons | None = None
+        self.oddities = Oddities(method)
         if method.test.inside_batches:
             self.comparisons = Comparisons(len(method.problem.arms), self._place(method.problem.control))
         for upload, judged in zip(self.server.log, self.judged, strict=True):
@@ -102,7 +104,9 @@ class Ledger:
         tally = self.server.said(upload)
         if self.comparisons is not None and tally.arms:
             with np.errstate(all="ignore"):
-                self.comparisons.add(batch_of(tally, 0), self._place(judged.verdict.leader))
+                batch = batch_of(tally, 0)
+                self.oddities.add(batch, upload.agent, self.comparisons)
+                self.comparisons.add(batch, self._place(judged.verdict.leader))
 
     def _place(self, arm: str | None) -> int:
         """The number of an arm among those that there are now."""
@@ -148,7 +152,12 @@ class Ledger:
             stopped_at=self.stopped_at,
             sites=sites,
             differences=self._differences(),
+            warnings=self._warnings(),
         )
+
+    def _warnings(self) -> tuple[Oddity, ...]:
+        with np.errstate(all="ignore"):
+            return () if self.comparisons is None else self.oddities.found(self.comparisons)
 
     def _differences(self) -> tuple[Differences, ...]:
         server = self.server

@@ -10,6 +10,7 @@ from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
 from bestarm.differences import Differences
 from bestarm.methods import Method, Verdict
+from bestarm.oddities import Oddity
 from bestarm.problem import Problem
 from bestarm.protocol.entries import Upload
 
@@ -74,6 +75,7 @@ class Overview:
     stopped_at: int | None
     sites: dict[str, Contribution]
     differences: tuple[Differences, ...]
+    warnings: tuple[Oddity, ...]
 
     @property
     def state(self) -> str:

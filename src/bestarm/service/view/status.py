@@ -60,6 +60,7 @@ def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, A
         "arms": arms(overview),
         "standing": standing(overview.method, overview.known).to_json(),
         "differences": [one.to_json(overview.method.problem.arms) for one in overview.differences],
+        "warnings": [one.to_json() for one in overview.warnings],
         "sites": sites(overview, now, stale_after),
         "history": history(overview),
         "remaining": remaining(overview.method, overview.total.samples, overview.verdict),

@@ -337,6 +337,16 @@ class DifferencesAnswer(Shape):
     arms: list[DifferenceAnswer]
 
 
+class WarningAnswer(Shape):
+    """What in the data speaks against what the study assumes; it blocks nothing."""
+
+    kind: Literal["noise", "order", "batch"]
+    about: str = Field(description="The arm or the site.")
+    seen: str
+    meaning: str = Field(description="For the promise.")
+    sentence: str = Field(description="Both.")
+
+
 class StatusAnswer(StudyAnswer):
     """Everything that a dashboard shows."""
 
@@ -345,6 +355,9 @@ class StatusAnswer(StudyAnswer):
     standing: StandingAnswer
     differences: list[DifferencesAnswer] = Field(
         description="To the control, if there is one, and to the leader; empty where there are none yet."
+    )
+    warnings: list[WarningAnswer] = Field(
+        description="A study in which all is well gets one with probability below 1 %."
     )
     sites: list[SiteAnswer]
     history: list[tuple[int, int, float | None, float, str]]
