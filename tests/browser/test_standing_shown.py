@@ -91,6 +91,30 @@ def test_differences_take_the_place_of_intervals(
                 assert float(text) == pytest.approx(exact, abs=0.006)
 
 
+def test_a_warning_is_shown_in_words(server: Process, folder: Path, open_window: Callable[..., Window]) -> None:
+    problem = Problem(
+        list(MEANS), name="warned", sigma=0.12, means=list(MEANS.values()), sites="differ", delta=1e-9
+    )
+    with Federation(server, problem, ["oslo", "rome"], folder) as study:
+        study.step(10)
+        page = open_window(server.url).sign_in(study.viewer)
+        expect(page.locator("[data-position]")).to_have_attribute("data-position", "10")
+        expect(page.locator('[data-part="warnings"]')).to_be_hidden()
+        lab = study.labs[0]
+        number = lab.agent.sequence
+        while lab.agent.sequence == number:  # one batch in which the arms are in another order, by far
+            (trial,) = lab.ask()
+            lab.tell(trial, -100.0 * MEANS[trial.arm])
+        (warned,) = [one for one in study.status()["warnings"] if one["kind"] == "batch"]
+        box = page.get_by_role("region", name="What speaks against the assumptions")
+        expect(box).to_contain_text(warned["seen"])
+        expect(box).to_contain_text(warned["meaning"])
+        assert "oslo" in warned["seen"]
+        page.evaluate(axe_source())
+        found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+        assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+
+
 def test_a_test_without_odds_has_no_bars(
     server: Process, folder: Path, open_window: Callable[..., Window]
 ) -> None:
