@@ -32,7 +32,7 @@ class Contrast(NamedTuple):
 
 
 class Comparisons:
-    """Accounts of a base against every other arm, `Z += w (D_base − D_k)` and `V += w` over the batches with both.
+    """Accounts of a base against every other arm: `Z += w (D_base − D_k)`, `V += w` in the batches with both.
 
     Row 0 has the control, from the beginning. Row j has the j-th arm that ever led, from the batch after that
     on; leaders count once there were 10 pulls an arm, as in the race of the rule-out tests.
@@ -102,7 +102,9 @@ class Differences:
         rows = []
         for arm, value, radius in zip(names, self.values.tolist(), self.radii.tolist(), strict=True):
             known = math.isfinite(radius) and math.isfinite(value)
-            low, high = (max(value - radius, -self.most), min(value + radius, self.most)) if known else (None, None)
+            low, high = (
+                (max(value - radius, -self.most), min(value + radius, self.most)) if known else (None, None)
+            )
             rows.append({"arm": arm, "difference": value if known else None, "low": low, "high": high})
         return {"to": self.to, "role": self.role, "sentence": self.sentence, "holds": self.holds, "arms": rows}
 
@@ -110,19 +112,19 @@ class Differences:
 def differences(method: Method, state: Any, leader: int, comparisons: Comparisons) -> tuple[Differences, ...]:
     """Those to the control, if the problem names one, and those to the leader, once it has led for a while.
 
-    An arm's difference is estimated by −Z/V, the average over the batches with both, weighted by w, of the arm's
-    mean less the base's. Its half width is `σ √(2 (V+ρ) (log(1/α) + ½ log(1 + V/ρ))) / V`, where α is
+    An arm's difference is estimated by −Z/V, the average over the batches with both, weighted by w, of the
+    arm's mean less the base's. Its half width is `σ √(2 (V+ρ) (log(1/α) + ½ log(1 + V/ρ))) / V`, where α is
     δ/((K−1) j (j+1)) for the j-th leader and δ/(K−1) for the control. Where sigma is measured, its bound takes
     its place and 0.95 δ that of δ; for yes/no and bounded rewards sigma is half of the range.
 
     *Proof.* Let d_b be the true difference in a batch, whatever it is, and d = Σ w d_b / V. Given the past,
     w (D_base − D_k − d_b) has mean 0 and is σ√w-sub-Gaussian, so for every s exp(s(Z − Vd)/σ² − s²V/(2σ²)) is a
-    supermartingale that starts at 1 when its row is opened, and so is its mixture over s with the normal density
-    of variance σ²/ρ, which is `√(ρ/(V+ρ)) exp((Z − Vd)²/(2σ²(V+ρ)))`. By Ville's inequality it ever reaches 1/α
-    with probability at most α, whatever happened before the row was opened; where it does not, d lies within
-    the half width of Z/V. The j-th leader's row has K − 1 accounts, and Σ_j Σ_k δ/((K−1) j (j+1)) = δ, since
-    Σ 1/(j(j+1)) = 1: all intervals to leaders that are ever shown hold together with probability at least
-    1 − δ. Those to the control have a δ of their own. With a bound for sigma the event that it fails, of
+    supermartingale that starts at 1 when its row is opened, and so is its mixture over s with the normal
+    density of variance σ²/ρ, which is `√(ρ/(V+ρ)) exp((Z − Vd)²/(2σ²(V+ρ)))`. By Ville's inequality it ever
+    reaches 1/α with probability at most α, whatever happened before the row was opened; where it does not, d
+    lies within the half width of Z/V. The j-th leader's row has K − 1 accounts, and Σ_j Σ_k δ/((K−1) j (j+1)) =
+    δ, since Σ 1/(j(j+1)) = 1: all intervals to leaders that are ever shown hold together with probability at
+    least 1 − δ. Those to the control have a δ of their own. With a bound for sigma the event that it fails, of
     probability δ/20, is added to 0.95 δ. Where an arm joins, K grows, and this holds for those shown from then
     on.
     """
@@ -130,8 +132,8 @@ def differences(method: Method, state: Any, leader: int, comparisons: Comparison
     sigma, level = _noise_and_level(method, state)
     if sigma >= UNKNOWN:
         return ()
-    rows = [0] if comparisons.bases[0] != NOBODY else []
-    rows += [row for row, base in enumerate(comparisons.bases) if row and base == leader]
+    rows = [row for row, base in enumerate(comparisons.bases) if row == 0 or base == leader]
+    rows = [row for row in rows if comparisons.accounts[row].any()]
     limits = method.problem.reward_range or (-math.inf, math.inf)
     found = []
     for row in rows:

@@ -1,8 +1,8 @@
 """What in the data speaks against what a study assumes, in words. A warning never blocks anything.
 
 A study in which all is well gets one with probability below 1 %, however often one looks: each kind of warning
-has a share of that, and every share is an e-process with Ville's inequality or a union over fixed events. All of
-it is kept up to date with every batch; nothing walks over the log.
+has a share of that, and every share is an e-process with Ville's inequality or a union over fixed events. All
+of it is kept up to date with every batch; nothing walks over the log.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Oddities:
     *One sigma.* The sum of squares of a batch around its arms' means is σ²χ² given the past. Where sigma is
     measured they are summed up by arm and by site, and each group is compared with all others (`log_unequal`).
 
-    *One order.* For the j-th leader a, an arm k and a site there is an account like those of `rule_out`, of that
-    site's batches alone. If a is at least as good as k in every batch, the accounts of k against a are worth
-    supermartingales: half of their share goes to the i-th site by 1/(i(i+1)), half to all sites together. If a
-    is nowhere better, those of a against k are. So both are high, at whatever sites, with probability at most
-    their level.
+    *One order.* For the j-th leader a, an arm k and a site there is an account like those of `rule_out`, of
+    that site's batches alone. If a is at least as good as k in every batch, the accounts of k against a are
+    worth supermartingales: half of their share goes to the i-th site by 1/(i(i+1)), half to all sites together.
+    If a is nowhere better, those of a against k are. So both are high, at whatever sites, with probability at
+    most their level.
 
     *Batches.* A batch is far from the others if its sum of squares is too large for any sigma below the bound
     (Chernoff, with the share 1/(b(b+1)) for the b-th batch), or if it has an arm farther from a leader than
@@ -75,14 +75,16 @@ class Oddities:
         self.of_arms = np.zeros((2, len(self.names)))  # sums of squares, degrees of freedom
         self.of_sites = np.zeros((2, 4))
         self.of_batches = array("d"), array("d")
-        self.senders = array("q")
+        self.senders = array("q")  # of each batch, the number of its site
+        self.positions = array("q")  # and which upload it was
         self.sites: dict[str, int] = {}
         self.orders: dict[tuple[int, int], dict[int, list[float]]] = {}  # row and site: Z and V of each arm
         self.opinions: dict[tuple[int, int], dict[tuple[bool, bool], str]] = {}  # row and arm: who says what
         self.apart: list[Oddity] = []
 
-    def add(self, batch: Batch, site: str, comparisons: Comparisons) -> None:
-        """One more batch; `comparisons` are those of the batches before it."""
+    def add(self, batch: Batch, site: str, position: int, comparisons: Comparisons) -> None:
+        """One more batch, from the upload at a position; `comparisons` are those of the batches before it."""
+        self.positions.append(position)
         place = self.sites.setdefault(site, len(self.sites))
         if place >= self.of_sites.shape[1]:
             self.of_sites = np.concatenate((self.of_sites, np.zeros(self.of_sites.shape)), axis=1)
@@ -107,7 +109,7 @@ class Oddities:
             together = totals + weights * gaps, known + weights
             self._opinion(row, EVERYWHERE, arms.tolist(), *together, sigma, 1.0)
         if said:
-            self.apart.append(self._far(len(self.senders), site, said))
+            self.apart.append(self._far(position, site, said))
 
     def found(self, comparisons: Comparisons) -> tuple[Oddity, ...]:
         """All that is odd now."""
@@ -214,8 +216,8 @@ class Oddities:
                         "order",
                         ", ".join(site for site in (above, below) if site),
                         f"Sites disagree: {leader} is better than {other} {where[0]}, and worse {where[1]}.",
-                        "The promise counts on one arm that is the best at every site; if there is none, what is "
-                        "returned need not be the best anywhere.",
+                        "The promise counts on one arm that is the best at every site; if there is none, what "
+                        "is returned need not be the best anywhere.",
                     )
                 ]
         return []
@@ -239,13 +241,15 @@ class Oddities:
             ratios = residuals / sigma**2 / np.maximum(freedoms, 1.0)
             numbers = np.arange(1.0, residuals.shape[0] + 1.0)
             tails = 0.5 * freedoms * (ratios - 1.0 - np.log(np.maximum(ratios, 1.0)))
-            far = np.flatnonzero((ratios > 1.0) & (tails >= np.log(numbers * (numbers + 1.0) / SHARES["scatter"])))
+            far = np.flatnonzero(
+                (ratios > 1.0) & (tails >= np.log(numbers * (numbers + 1.0) / SHARES["scatter"]))
+            )
             names = list(self.sites)
             for k in far[np.argsort(-ratios[far])].tolist():
                 typical = math.sqrt((residuals.sum() - residuals[k]) / max(freedoms.sum() - freedoms[k], 1.0))
                 times = math.sqrt(residuals[k] / freedoms[k]) / max(typical, 1e-300)
                 said = f"its rewards scatter {times:.2g} times as much as all others"
-                found.append(self._far(k + 1, names[self.senders[k]], said))
+                found.append(self._far(self.positions[k], names[self.senders[k]], said))
         return found[:MOST]
 
     @staticmethod
@@ -254,22 +258,23 @@ class Oddities:
             "batch",
             site,
             f"Upload {number}, of site {site}, is far from all others: {said}.",
-            "Numbers in other units or a typing mistake would count like any other; if they are wrong, they have "
-            "to be corrected for the promise to hold.",
+            "Numbers in other units or a typing mistake would count like any other; if they are wrong, they "
+            "have to be corrected for the promise to hold.",
         )
 
 
 def log_unequal(residuals: Floats, freedoms: Floats) -> Floats:
     """The logarithm of what speaks, in each group, against its having the same sigma as all others together.
 
-    With the sums of squares R of the group and of the rest, ν degrees of freedom each, it is `min_s Σ log e(x, ν)`
-    over both, x = R/(2s²), `e(x, ν) = e^x a^a Γ(a+ν/2) / (Γ(a) (a+x)^{a+ν/2})`.
+    With the sums of squares R of the group and of the rest, ν degrees of freedom each, it is `min_s Σ log e(x,
+    ν)` over both, x = R/(2s²), `e(x, ν) = e^x a^a Γ(a+ν/2) / (Γ(a) (a+x)^{a+ν/2})`.
 
-    *Proof.* If s is the sigma of all, u^{ν/2} exp(−(u−1)x) is for every u > 0 a martingale that starts at 1, for
-    the group as for the rest, whatever decides what is sampled; a product of two over different batches and arms
-    is one as well, and e is its mixture over u ~ Gamma(a, rate a). The minimum over s is no more than its value at
-    the true sigma, so it ever reaches 1/α with probability at most α. It is where t = 1/(2s²) solves `Σ R (1 −
-    (a+ν/2)/(a+Rt)) = 0`, a quadratic equation. Stirling's formula without its remainder is a lower bound of log Γ.
+    *Proof.* If s is the sigma of all, u^{ν/2} exp(−(u−1)x) is for every u > 0 a martingale that starts at 1,
+    for the group as for the rest, whatever decides what is sampled; a product of two over different batches and
+    arms is one as well, and e is its mixture over u ~ Gamma(a, rate a). The minimum over s is no more than its
+    value at the true sigma, so it ever reaches 1/α with probability at most α. It is where t = 1/(2s²) solves
+    `Σ R (1 − (a+ν/2)/(a+Rt)) = 0`, a quadratic equation. Stirling's formula without its remainder is a lower
+    bound of log Γ.
 
     >>> log_unequal(np.array([100.0, 100.0, 900.0]), np.array([100.0, 100.0, 100.0])).round(1).tolist()
     [27.6, 27.6, 78.1]

@@ -42,9 +42,9 @@ def test_bars_grow_toward_the_line(
         out = {arm["arm"] for arm in standing["arms"] if arm["ruled_out"]}
         assert "dppf" in out
         assert len(out) < 3
-        page = open_window(
-            server.url, color_scheme=theme, viewport={"width": width, "height": 900}
-        ).sign_in(study.viewer)
+        page = open_window(server.url, color_scheme=theme, viewport={"width": width, "height": 900}).sign_in(
+            study.viewer
+        )
         box = page.get_by_role("region", name="What can be said now")
         expect(box).to_contain_text(standing["sentence"])
         expect(box).to_contain_text("20 to 1 rules out")

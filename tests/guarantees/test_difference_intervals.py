@@ -1,8 +1,8 @@
 """Intervals of differences hold together, at all times, where sites differ, drift and interact.
 
-The target of an interval is the average difference in the batches that had both arms, weighted as it is. In each
-study the largest distance between an estimate and its target is kept, in half widths; above 1 an interval has
-missed.
+The target of an interval is the average difference in the batches that had both arms, weighted as it is. In
+each study the largest distance between an estimate and its target is kept, in half widths; above 1 an interval
+has missed.
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ def method_for(kind: str, goal: str) -> bestarm.Method:
     return bestarm.method("sharp", bestarm.Problem(ARMS, goal=goal, **KINDS[kind]), 3)
 
 
-def study(kind: str, chance: np.random.Generator, change: Change = as_it_is, goal: str = "highest") -> list[Oddity]:
+def study(
+    kind: str, chance: np.random.Generator, change: Change = as_it_is, goal: str = "highest"
+) -> list[Oddity]:
     """All that is ever warned of; sites have offsets and drift, and arms are sampled by how they stand."""
     method = method_for(kind, goal)
     comparisons, oddities, arms = Comparisons(3), Oddities(method), len(ARMS)
@@ -57,7 +59,7 @@ def study(kind: str, chance: np.random.Generator, change: Change = as_it_is, goa
             sums = np.array([some.sum() for some in rewards])
             squares = [float((some**2).sum()) for some in rewards] if method.squares else None
         batch = batch_of(Tally.of(sizes.tolist(), sums.tolist(), squares), site)
-        oddities.add(batch, SITES[site], comparisons)
+        oddities.add(batch, SITES[site], number + 1, comparisons)
         totals, pulls = totals + sums - sizes * (sums.sum() / sizes.sum()), pulls + sizes
         comparisons.add(batch, int(np.argmax(totals / pulls)))
         if number % 5 == 4:
@@ -139,7 +141,9 @@ def test_unequal_noise_agrees_with_an_integral() -> None:
     def log_e(residual: float, freedom: float, variance: float) -> float:
         x = residual / (2 * variance)
         value, _ = quad(
-            lambda u: u ** (freedom / 2) * np.exp(-(u - 1) * x) * gamma.pdf(u, SHAPE, scale=1 / SHAPE), 0, np.inf
+            lambda u: u ** (freedom / 2) * np.exp(-(u - 1) * x) * gamma.pdf(u, SHAPE, scale=1 / SHAPE),
+            0,
+            np.inf,
         )
         return float(np.log(value))
 

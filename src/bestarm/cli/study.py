@@ -141,7 +141,7 @@ def show(
 
 
 def arm_table(found: dict[str, Any]) -> Table:
-    """Every arm, the best first: its own interval, or where sites differ its difference and the odds against it."""
+    """Every arm, the best first: its interval, or where sites differ its difference and the odds against it."""
     standing, tested = found["standing"], found["standing"]["error"] is not None
     apart = found["differences"][0] if found["differences"] else None
     heads = ["arm", "pulls", "mean"]
@@ -151,17 +151,16 @@ def arm_table(found: dict[str, Any]) -> Table:
         heads += ["low", "high"]
     arms = make_table(*heads, *([f"odds; {standing['line']}"] if tested else []))
     ahead = 1 if found["problem"].get("goal") == "lowest" else -1
-    for place in sorted(
-        range(len(found["arms"])),
-        key=lambda k: (found["arms"][k]["mean"] is None, ahead * (found["arms"][k]["mean"] or 0.0)),
+    rows = zip(found["arms"], standing["arms"], apart["arms"] if apart else found["arms"], strict=True)
+    for arm, stands, shown in sorted(
+        rows, key=lambda row: (row[0]["mean"] is None, ahead * (row[0]["mean"] or 0.0))
     ):
-        arm = found["arms"][place]
         cells = [arm["mean"]]
         if apart is not None:
-            cells += [apart["arms"][place][field] for field in ("difference", "low", "high")]
-        elif not tested:
-            cells += [arm["low"], arm["high"]]
-        words = [standing["arms"][place]["words"]] if tested else []
+            cells.append(shown["difference"])
+        if apart is not None or not tested:
+            cells += [shown["low"], shown["high"]]
+        words = [stands["words"]] if tested else []
         arms.add_row(arm["arm"], number(arm["pulls"]), *map(_estimate, cells), *words)
     return arms
 

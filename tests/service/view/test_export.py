@@ -50,7 +50,7 @@ def text(storage: Storage) -> str:
 def test_an_export_has_the_keys_of_version_0_1_and_the_entries(text: str) -> None:
     export = json.loads(text)
     for known in json.loads(GOLDEN.read_text()).values():
-        assert list(export) == [*known, "entries"]
+        assert list(export) == [*known, "entries", "standing", "test"]
         assert export["uploads"][0].keys() == known["uploads"][0].keys()
     assert [entry["kind"] for entry in export["entries"]] == ["joined", *["uploaded"] * 6, "closed", "reopened"]
     assert [entry["position"] for entry in export["entries"]] == list(range(1, 10))

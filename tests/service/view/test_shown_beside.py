@@ -1,4 +1,4 @@
-"""What a status shows beside the verdict: differences, warnings, and what becomes of them when the past changes."""
+"""What a status shows beside the verdict: differences and warnings, and what a changed past makes of them."""
 
 from __future__ import annotations
 

@@ -41,9 +41,7 @@ class Federation(federation.Federation):
         stands = standing(server.method, server.state)
         known = zip(stands.arms, intervals(server.method, server.state), strict=True)
         arms = [
-            ArmState.of(
-                one.arm, one.pulls, interval.low, interval.mean, interval.high, against=one.against
-            )
+            ArmState.of(one.arm, one.pulls, interval.low, interval.mean, interval.high, against=one.against)
             for one, interval in known
         ]
         agents = [

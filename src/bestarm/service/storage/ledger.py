@@ -105,7 +105,7 @@ class Ledger:
         if self.comparisons is not None and tally.arms:
             with np.errstate(all="ignore"):
                 batch = batch_of(tally, 0)
-                self.oddities.add(batch, upload.agent, self.comparisons)
+                self.oddities.add(batch, upload.agent, judged.position, self.comparisons)
                 self.comparisons.add(batch, self._place(judged.verdict.leader))
 
     def _place(self, arm: str | None) -> int:

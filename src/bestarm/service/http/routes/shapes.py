@@ -384,13 +384,14 @@ class ExportAnswer(Shape):
     method: str
     parameters: dict[str, int | float | str]
     agents: int
-    test: str = Field(description="Which test decides, and what it assumes.")
     uploads: list[LoggedAnswer]
     verdicts: list[VerdictAnswer] = Field(description="After each upload.")
     verdict: VerdictAnswer
     entries: list[dict[str, Any]] = Field(
         description="The log itself: position, kind, id, what the entry says, plan and received_at."
     )
+    standing: StandingAnswer
+    test: str = Field(description="Which test decides, and what it assumes.")
 
 
 def body(shape: type[Shape]) -> dict[str, Any]:
