@@ -92,6 +92,7 @@ class Ledger:
     def _look_again(self) -> None:
         """Begin anew with what people see of the batches: the log says something else now."""
         method = self.looked_with = self.server.method
+        self._places = {arm: place for place, arm in enumerate(method.problem.arms)}
         self.comparisons: Comparisons | None = None
         self.oddities = Oddities(method)
         if method.test.inside_batches:
@@ -110,8 +111,7 @@ class Ledger:
 
     def _place(self, arm: str | None) -> int:
         """The number of an arm among those that there are now."""
-        arms = self.server.method.problem.arms
-        return arms.index(arm) if arm in arms else NOBODY
+        return self._places.get(arm or "", NOBODY)
 
     def answer_now(self, agent: str) -> tuple[Download, Plan]:
         """What a site is told from all that is known, and the plan in it; the same for all that work alike."""
