@@ -123,7 +123,7 @@ def show(
     journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
-    """Show where a study stands: its verdict, its arms, its sites."""
+    """Show where a study stands: its verdict, what speaks against each arm, its sites, and what is odd."""
     settings = resolve(url, token, study)
     with Connection.to(settings) as connection:
         found = connection.call("GET", f"{place(settings, name)}/status")

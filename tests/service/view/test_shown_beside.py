@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import bestarm
+from bestarm.cli.study import arm_table
 from bestarm.core.tally import Tally
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Entry, Upload
 from bestarm.service.http.routes.shapes import StatusAnswer
@@ -81,6 +83,22 @@ def test_a_test_for_alike_sites_has_neither() -> None:
     problem = bestarm.Problem(list(MEANS), name="ligands", sigma=0.3)
     ledger = Ledger(Charter(1, "ligands", problem, bestarm.method("sharp", problem, 2), NOW))
     assert (shown(ledger)["differences"], shown(ledger)["warnings"]) == ([], [])
+
+
+@pytest.mark.parametrize("control", [None, "C"])
+def test_the_table_in_the_shell_has_differences_and_odds(control: str | None) -> None:
+    found = shown(ledger_for(uploads(40), control=control))
+    console = Console(width=120, color_system=None)
+    with console.capture() as capture:
+        console.print(arm_table(found))
+    head, _, *lines = capture.get().splitlines()
+    assert f"less {control or 'A'}" in head
+    assert found["standing"]["line"] in head
+    assert found["standing"]["line"] == "21 to 1 rules out"  # a twentieth of delta is for sigma
+    for stands, row in zip(found["standing"]["arms"], found["differences"][0]["arms"], strict=True):
+        (line,) = (line for line in lines if line.startswith(stands["arm"]))
+        assert line.rstrip().endswith(stands["words"])
+        assert row["low"] is None or f"{row['low']:.4g}" in line
 
 
 def test_a_corrected_upload_is_not_warned_of_any_more() -> None:
