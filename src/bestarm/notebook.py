@@ -46,6 +46,26 @@ def meter(share: float, words: str) -> str:
     return _drawing(words, LINE, bar + done + _text(full + 10, LINE - 6, words))
 
 
+def bars(rows: Sequence[tuple[str, float, str]], line: float, words: str) -> str:
+    """A bar for each row of a name, a share and words, and a dashed line that they grow toward.
+
+    >>> bars([("A", 0.2, "2 to 1 against"), ("B", 1.5, "ruled out")], 1.0, "20 to 1 rules out").count("<rect")
+    2
+    """
+    full, bottom = WIDTH - NAMES - 130, len(rows) * LINE
+    across = [NAMES + full * min(share / (line * 4 / 3), 1.0) for _, share, _ in rows]
+    shapes = []
+    for place, ((name, share, said), end) in enumerate(zip(rows, across, strict=True)):
+        y, grey = place * LINE + LINE / 2, share >= line
+        look = 'fill="currentColor" fill-opacity="0.3"' if grey else f'fill="{ACCENT}"'
+        shapes.append(_text(0, y + 4, _short(name)) + _text(NAMES + full + 10, y + 4, said))
+        shapes.append(f'<rect x="{NAMES}" y="{y - 5}" width="{end - NAMES:.1f}" height="10" rx="3" {look}/>')
+    x = NAMES + full * 0.75
+    dashes = 'stroke="currentColor" stroke-dasharray="4 3"'
+    shapes.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{bottom}" {dashes}/>')
+    return _drawing(words, bottom + LINE, "".join(shapes) + _text(x, bottom + 14, words, "middle"))
+
+
 def intervals(arms: Sequence[Mapping[str, Any]], leader: str) -> str:
     """A line for each arm that has an estimate: its interval, and a mark at its mean; the leader's in colour.
 
@@ -64,8 +84,7 @@ def intervals(arms: Sequence[Mapping[str, Any]], leader: str) -> str:
     shapes = []
     for place, arm in enumerate(known):
         y, colour = place * LINE + LINE / 2, ACCENT if arm["arm"] == leader else "currentColor"
-        name = arm["arm"] if len(arm["arm"]) <= 20 else arm["arm"][:19] + "…"
-        shapes.append(_text(0, y + 4, name))
+        shapes.append(_text(0, y + 4, _short(arm["arm"])))
         if arm["low"] is not None:
             x1, x2 = across(arm["low"]), across(arm["high"])
             shapes.append(
@@ -77,6 +96,10 @@ def intervals(arms: Sequence[Mapping[str, Any]], leader: str) -> str:
         _text(NAMES, bottom + 14, f"{low:.4g}") + _text(WIDTH - 20, bottom + 14, f"{high:.4g}", "end")
     )
     return _drawing("estimates and intervals", bottom + LINE, "".join(shapes))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 20 else name[:19] + "…"
 
 
 def _drawing(words: str, height: float, shapes: str) -> str:

@@ -34,9 +34,14 @@ class ArmStanding:
 
     @property
     def words(self) -> str:
-        """What speaks against it, without its name."""
+        """What speaks against it, without its name; its pulls where there are no odds."""
+        return self.against or f"{self.pulls:,} pulls"
+
+    @property
+    def against(self) -> str:
+        """What speaks against it, where there are odds; else nothing."""
         if self.odds is None:
-            return f"{self.pulls:,} pulls"
+            return ""
         return "ruled out" if self.ruled_out else f"{odds_in_words(self.odds)} against"
 
 
@@ -55,6 +60,8 @@ class Standing:
 
     def __str__(self) -> str:
         """What can be said now, in a sentence."""
+        if not any(one.pulls for one in self.arms):
+            return "Nothing was measured yet."
         if self.error is None or self.error >= 1.0:
             return f"{self.leader} leads; nothing can be said yet."
         return f"{self.leader} is the best, except with probability at most {self.error:.2g}."
@@ -65,6 +72,7 @@ class Standing:
             "leader": self.leader,
             "error": self.error,
             "needed": self.needed,
+            "line": f"{odds_in_words(self.needed)} rules out",
             "arms": [
                 {
                     "arm": one.arm,

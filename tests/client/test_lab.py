@@ -403,6 +403,18 @@ def test_a_notebook_shows_the_study_with_a_picture(tmp_path: Path) -> None:
     assert "A is the answer, after " in lab.study()._repr_html_()
 
 
+def test_a_notebook_shows_the_odds_against_each_arm(tmp_path: Path) -> None:
+    problem = Problem(["A", "B", "C"], name="ligands", sigma=0.3, sites="differ")
+    lab = open_lab(tmp_path / "lab.db", RealServer(problem, name="sharp"))
+    for _ in range(2):
+        fill_plan(lab)
+    page = lab.study()._repr_html_()
+    assert f"<p>{lab.standing['sentence']}</p>" in page
+    assert "20 to 1 rules out</text>" in page
+    for arm in lab.standing["arms"]:
+        assert f">{arm['words']}</text>" in page
+
+
 def test_a_notebook_shows_a_verdict_and_no_markup_from_names() -> None:
     verdict = method("famabpe", Problem(["<i>", "B"], sigma=0.3)).verdict(bestarm.Tally.of([9, 1], [9.0, 0.0]))
     page = verdict._repr_html_()

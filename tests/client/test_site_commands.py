@@ -239,6 +239,18 @@ def test_a_worksheet_says_when_it_is_short_or_empty_and_tell_when_the_plan_is_se
     assert told.startswith("12 rewards told. That filled the plan, and it is sent. The next one has ")
 
 
+def test_whoever_makes_a_worksheet_is_told_what_can_be_said_now(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = Problem(["A", "B", "C"], name="ligands", sigma=0.3, sites="differ")
+    server = RealServer(problem, name="sharp")
+    monkeypatch.setattr(site, "connect", partial(connect, transport=server))
+    err = shell("ask", "-n", "24", "--worksheet", "plate.csv")[2]
+    assert err.splitlines()[-1] == "bestarm: Nothing was measured yet."
+    status = shell("status")[1]
+    assert "The test rule-out compares arms inside batches; it assumes that " in status
+
+
 def test_the_worksheet_of_another_site_is_refused(shell: Shell, server: RealServer) -> None:
     """Both sites have trials 1 to 12 of the same arms: the measurements would count twice."""
     shell("ask", "-n", "12", "--worksheet", "a.csv")

@@ -96,6 +96,8 @@ def ask(
         fewer = "" if again or len(trials) == n else ", all that the plan still has"
         written = f"{count(len(trials), 'trial')} in {sheet}{fewer}"
         say(f"{written}; fill in the rewards, then bestarm tell --worksheet {sheet}.")
+        for sentence in said_now(lab):
+            say(sentence)
     if output is Format.json:
         print_json([{"trial": trial.number, "arm": trial.arm} for trial in trials])
     elif trials and sheet is None:
@@ -219,6 +221,9 @@ def status(lab: Lab, output: Output = Format.table) -> None:
         print_table(f"All sites, {count(study['uploads'], 'upload')}: {verdict}")
         if study["standing"]["error"] is not None:
             print_table(study["standing"]["sentence"])
+        print_table(study["test"])
+        for one in study["warnings"]:
+            print_table(f"Warning: {one['sentence']}")
         if verdict.stopped:
             print_table("Nothing more has to be measured; `bestarm sync` tells this site's journal.")
 
@@ -236,6 +241,16 @@ def look_for_the_end(lab: Lab) -> None:
         raise
     except ServiceError:
         pass
+
+
+def said_now(lab: Lab) -> list[str]:
+    """What can be said now about the arms, for whoever makes a worksheet; nothing if the server is away."""
+    try:
+        with lab.connection.in_a_hurry(HURRY):
+            standing = lab.standing
+    except (Refused, ServiceError):
+        return []
+    return [] if standing["error"] is None else [standing["sentence"]]
 
 
 def trial_table(trials: Sequence[tuple[int, str]], title: str | None = None) -> Table:

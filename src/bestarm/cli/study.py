@@ -123,7 +123,7 @@ def show(
     journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
-    """Show where a study stands: its verdict, its arms, its sites."""
+    """Show where a study stands: its verdict, what speaks against each arm, its sites, and what is odd."""
     settings = resolve(url, token, study)
     with Connection.to(settings) as connection:
         found = connection.call("GET", f"{place(settings, name)}/status")
@@ -135,21 +135,33 @@ def show(
     for site in found["sites"]:
         seen = site["last_seen"] + (" (stale)" if site["stale"] else "")
         sites.add_row(site["agent"], number(site["samples"]), number(site["uploads"]), seen)
-    print_table(_headline(found), "", found["promise"], arms, *([sites] if found["sites"] else []))
+    said = [one["sentence"] for one in found["differences"][:1]]
+    odd = [f"Warning: {one['sentence']}" for one in found["warnings"]]
+    print_table(_headline(found), *odd, "", found["promise"], arms, *said, *([sites] if found["sites"] else []))
 
 
 def arm_table(found: dict[str, Any]) -> Table:
-    """Every arm, the best first: with the odds against it where there are such, else with its interval."""
-    standing = found["standing"]
-    tested = standing["error"] is not None
-    arms = make_table("arm", "pulls", "mean", *(("odds against",) if tested else ("low", "high")))
-    rows = zip(found["arms"], standing["arms"], strict=True)
+    """Every arm, the best first: its interval, or where sites differ its difference and the odds against it."""
+    standing, tested = found["standing"], found["standing"]["error"] is not None
+    apart = found["differences"][0] if found["differences"] else None
+    heads = ["arm", "pulls", "mean"]
+    if apart is not None:
+        heads += [f"less {apart['to']}", "low", "high"]
+    elif not tested:
+        heads += ["low", "high"]
+    arms = make_table(*heads, *([f"odds; {standing['line']}"] if tested else []))
     ahead = 1 if found["problem"].get("goal") == "lowest" else -1
-    for arm, stands in sorted(rows, key=lambda row: (row[0]["mean"] is None, ahead * (row[0]["mean"] or 0.0))):
-        ends = [_estimate(arm["low"]), _estimate(arm["high"])]
-        if tested:
-            ends = [stands["words"]]
-        arms.add_row(arm["arm"], number(arm["pulls"]), _estimate(arm["mean"]), *ends)
+    rows = zip(found["arms"], standing["arms"], apart["arms"] if apart else found["arms"], strict=True)
+    for arm, stands, shown in sorted(
+        rows, key=lambda row: (row[0]["mean"] is None, ahead * (row[0]["mean"] or 0.0))
+    ):
+        cells = [arm["mean"]]
+        if apart is not None:
+            cells.append(shown["difference"])
+        if apart is not None or not tested:
+            cells += [shown["low"], shown["high"]]
+        words = [stands["words"]] if tested else []
+        arms.add_row(arm["arm"], number(arm["pulls"]), *map(_estimate, cells), *words)
     return arms
 
 

@@ -133,6 +133,7 @@ class Test:
     arms_may_come: bool = False  # it pays for arms that join later
     shows_index: bool = True  # its breaking index tells a person more than its evidence
     growth: tuple[float, float] | None = (0.6, 1.6)  # evidence e of N samples: the end is near N e⁻ᵃ to N e⁻ᵇ
+    how: str = ""  # what it does, in words that follow its name
     assumes: tuple[str, ...] = ()  # what else its promise rests on, each in words that follow "it assumes that"
 
 

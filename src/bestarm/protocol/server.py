@@ -316,10 +316,14 @@ class Server:
 
     def _folded(self, state: Any, upload: Upload) -> Any:
         """The state with one more upload; the given one is used up."""
-        seen = self._seen(self._right(upload))
+        seen = self.said(upload)
         if not seen.arms:
             return state
         return self.method.fold(state, seen, self._numbers.get(upload.agent, len(self._numbers)))
+
+    def said(self, upload: Upload) -> Tally:
+        """What the statistics see of an upload: as it was corrected, with the arms that there are now."""
+        return self._seen(self._right(upload))
 
     def _right(self, upload: Upload) -> Tally:
         """What an upload says, as it was corrected."""

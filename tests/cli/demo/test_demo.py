@@ -47,6 +47,15 @@ def drawn(what: Snapshot, width: int = 80) -> list[str]:
     return capture.get().splitlines()
 
 
+def test_the_picture_has_the_odds_where_the_test_has_them() -> None:
+    against = ("ruled out", "1 to 1 against", "12 to 1 against")
+    arms = [replace(arm, against=words) for arm, words in zip(ARMS, against, strict=True)]
+    lines = drawn(replace(HALFWAY, arms=arms))
+    assert any("PPh3" in line and "ruled out" in line for line in lines)
+    assert any("[dppf]" in line and "12 to 1 against" in line for line in lines)
+    assert not any("against" in line for line in drawn(HALFWAY))
+
+
 def test_without_a_terminal_it_is_lines_that_end_with_the_verdict() -> None:
     process = bestarm("demo", "--in-process")
     assert (process.returncode, process.stderr) == (0, "")

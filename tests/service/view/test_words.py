@@ -9,9 +9,11 @@ import pytest
 from uploads import small_problem
 
 import bestarm
+from bestarm.errors import UserError
+from bestarm.methods import TESTS
 from bestarm.problem import Problem
 from bestarm.service.storage.studies import build
-from bestarm.service.view.promise import promise
+from bestarm.service.view.promise import promise, rests_on
 from bestarm.service.view.status import thinned
 
 PROBLEM = small_problem()
@@ -53,6 +55,40 @@ def test_a_promise_says_what_it_rests_on(problem: Problem, name: str, parts: lis
     for part in parts:
         assert part in said
     assert "does not hold" not in said
+
+
+@pytest.mark.parametrize("name", list(TESTS))
+def test_every_test_says_what_it_does(name: str) -> None:
+    assert TESTS[name].how
+    assert not TESTS[name].how.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("problem", "parts"),
+    [
+        (Problem(["A", "B"]), ["The test rule-out compares arms inside batches;", "which is measured"]),
+        (Problem(["A", "B"], sigma=0.3, sites="differ"), ["The test rule-out", "scale at most 0.3"]),
+        (Problem(["A", "B"], rewards="yes-no"), ["The test two-by-two", "rewards are 0 or 1"]),
+        (Problem(["A", "B"], sigma=0.3), ["The test pairs", "the same at every site and all the time"]),
+    ],
+)
+def test_one_sentence_says_which_test_was_chosen_and_what_is_assumed(
+    problem: Problem, parts: list[str]
+) -> None:
+    method = bestarm.method("sharp", problem, 10)
+    said = rests_on(method)
+    for part in parts:
+        assert part in said
+    assert said.count(". ") == 0
+    assert said.endswith(".")
+    assert said in promise(method).splitlines()
+
+
+def test_a_method_of_the_paper_says_that_it_needs_sigma() -> None:
+    with pytest.raises(UserError) as error:
+        bestarm.method("famabpe", Problem(["A", "B"], name="pair"), 10)
+    expected = "famabpe needs sigma, and problem 'pair' has none: give sigma = …, or take sharp."
+    assert str(error.value) == expected
 
 
 def test_a_promise_that_does_not_hold_says_so() -> None:

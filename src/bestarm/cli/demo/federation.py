@@ -13,6 +13,7 @@ from bestarm.methods import Method
 from bestarm.simulation import federation
 from bestarm.simulation.environment import Environment
 from bestarm.simulation.schedule import Schedule
+from bestarm.standing import standing
 
 
 class Federation(federation.Federation):
@@ -37,12 +38,11 @@ class Federation(federation.Federation):
     def snapshot(self, title: str) -> Snapshot:
         """How it stands now."""
         server, verdict = self.server, self.server.verdict
-        known = zip(
-            server.arms, server.total.pulls.tolist(), intervals(server.method, server.state), strict=True
-        )
+        stands = standing(server.method, server.state)
+        known = zip(stands.arms, intervals(server.method, server.state), strict=True)
         arms = [
-            ArmState.of(name, pulls, interval.low, interval.mean, interval.high)
-            for name, pulls, interval in known
+            ArmState.of(one.arm, one.pulls, interval.low, interval.mean, interval.high, against=one.against)
+            for one, interval in known
         ]
         agents = [
             AgentState(

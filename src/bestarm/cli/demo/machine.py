@@ -184,9 +184,13 @@ class Machine:
 
     def _snapshot(self, stopped: bool) -> Snapshot:
         verdict = self.status["verdict"]
+        tested = self.status["standing"]["error"] is not None
         arms = [
-            ArmState.of(*(row[key] for key in ("arm", "pulls", "low", "mean", "high")))
-            for row in self.status["arms"]
+            ArmState.of(
+                *(row[key] for key in ("arm", "pulls", "low", "mean", "high")),
+                against=stands["words"] if tested else "",
+            )
+            for row, stands in zip(self.status["arms"], self.status["standing"]["arms"], strict=True)
         ]
         return Snapshot(
             title=f"{count(len(arms), 'ligand')}, {count(len(self.sites), 'lab')}, {self.method.name}",

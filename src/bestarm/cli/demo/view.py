@@ -18,19 +18,23 @@ FULL, EMPTY = "█", "░"
 
 @dataclass(frozen=True, slots=True)
 class ArmState:
-    """What is known about an arm: the truth lies between low and high; nan where that is not known."""
+    """What is known about an arm: the truth lies between low and high; nan where that is not known.
+
+    `against` says how much speaks against it, where the test looks at each arm by itself; else it is empty.
+    """
 
     name: str
     pulls: int
     low: float
     estimate: float
     high: float
+    against: str = ""
 
     @classmethod
-    def of(cls, name: str, pulls: int, *places: float | None) -> ArmState:
+    def of(cls, name: str, pulls: int, *places: float | None, against: str = "") -> ArmState:
         """From numbers that may be missing."""
         low, estimate, high = (math.nan if place is None else place for place in places)
-        return cls(name, pulls, low, estimate, high)
+        return cls(name, pulls, low, estimate, high, against)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ def picture(snapshot: Snapshot, axis: tuple[float, float]) -> Panel:
     arms.add_column(ratio=1)
     arms.add_column(justify="right", no_wrap=True)
     arms.add_column(justify="right", no_wrap=True)
-    arms.add_column(width=10, no_wrap=True)
+    tested = any(arm.against for arm in snapshot.arms)
+    arms.add_column(width=22 if tested else 10, no_wrap=True)
     for arm in snapshot.arms:
         role, look = role_of(arm.name, snapshot)
         estimate = "" if math.isnan(arm.estimate) else f"{arm.estimate:.3f}"
@@ -81,7 +86,7 @@ def picture(snapshot: Snapshot, axis: tuple[float, float]) -> Panel:
             Interval(arm.low, arm.estimate, arm.high, axis, look),
             estimate,
             Text(f"{arm.pulls:,}×", style="dim"),
-            Text(role, style=look),
+            Text(f"{role}, {arm.against}" if role and arm.against else role or arm.against, style=look),
         )
     low, high = (Text(f"{end:g}", style="dim") for end in axis)
     scale = Table.grid(expand=True)

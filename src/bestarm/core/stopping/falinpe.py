@@ -48,4 +48,5 @@ FALINPE = Test(
     (LAMBDA, GAMMA1),
     counts_agents=True,
     short_features=True,
+    how="compares arms over all batches through their features",
 )

@@ -46,4 +46,5 @@ FAMABPE = Test(
     famabpe,
     radii,
     counts_agents=True,
+    how="compares the intervals of arms over all batches",
 )

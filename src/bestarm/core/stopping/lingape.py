@@ -34,5 +34,12 @@ def radii(state: Totals, setting: Setting) -> Floats:
 
 
 LINGAPE = Test(
-    "lingape", "LinGapE's radius for a linear model", RIDGE, lingape, radii, (LAMBDA,), short_features=True
+    "lingape",
+    "LinGapE's radius for a linear model",
+    RIDGE,
+    lingape,
+    radii,
+    (LAMBDA,),
+    short_features=True,
+    how="compares arms over all batches through their features",
 )

@@ -129,4 +129,5 @@ PAIRS = Test(
     noise="either",
     shows_index=False,
     growth=(0.3, 1.15),
+    how="compares each arm with the leader over all batches",
 )

@@ -133,4 +133,5 @@ RULE_OUT = Test(
     shows_index=False,
     arms_may_come=True,
     growth=(0.4, 3.2),
+    how="compares arms inside batches",
 )

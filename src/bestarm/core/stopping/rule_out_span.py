@@ -123,4 +123,5 @@ RULE_OUT_SPAN = Test(
     goes_with=("directions", "finish-span"),
     shows_index=False,
     growth=(0.3, 1.15),
+    how="compares arms inside batches through their features",
 )

@@ -73,4 +73,5 @@ SPAN = Test(
     noise="either",
     shows_index=False,
     growth=(0.3, 1.15),
+    how="compares arms over all batches through their features",
 )

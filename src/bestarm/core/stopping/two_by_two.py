@@ -170,4 +170,5 @@ TWO_BY_TWO = Test(
     shows_index=False,
     arms_may_come=True,
     growth=(0.4, 3.2),
+    how="compares outcomes of arms inside batches",
 )

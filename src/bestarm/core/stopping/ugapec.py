@@ -48,4 +48,11 @@ def radii(state: Totals, setting: Setting) -> Floats:
     return ugapec_scale(state.estimate, setting) * state.estimate.widths
 
 
-UGAPEC = Test("ugapec", "UGapEc's radius for separate arms", SEPARATE, ugapec, radii)
+UGAPEC = Test(
+    "ugapec",
+    "UGapEc's radius for separate arms",
+    SEPARATE,
+    ugapec,
+    radii,
+    how="compares the intervals of arms over all batches",
+)

@@ -14,13 +14,26 @@ export function ordered({ arms, verdict, problem }, order) {
   return [...arms].sort(order === "pulls" ? byPulls : byEstimate);
 }
 
+/**
+ * What the interval column shows of each arm: its own mean and interval, or, where sites differ, its difference to
+ * the control or to the leader. `to` names that arm, and `sentence` says what they are.
+ */
+export function shown({ arms, differences }) {
+  const [found] = differences;
+  const own = (arm) => ({ value: arm.mean, low: arm.low, high: arm.high });
+  if (!found) return { to: null, sentence: "", places: new Map(arms.map((arm) => [arm.arm, own(arm)])) };
+  const zero = { value: 0, low: null, high: null };
+  const of = ({ arm, difference, low, high }) => [arm, arm === found.to ? zero : { value: difference, low, high }];
+  return { to: found.to, sentence: found.sentence, places: new Map(found.arms.map(of)) };
+}
+
 /** The values that the interval column shows: those of all arms, whichever page is open. */
-export function scale(arms) {
+export function scale({ places: known }) {
   let [low, high] = [Infinity, -Infinity];
-  for (const arm of arms) {
-    if (arm.mean === null) continue;
-    low = Math.min(low, arm.low ?? arm.mean);
-    high = Math.max(high, arm.high ?? arm.mean);
+  for (const place of known.values()) {
+    if (place.value === null) continue;
+    low = Math.min(low, place.low ?? place.value);
+    high = Math.max(high, place.high ?? place.value);
   }
   if (!(high > low)) [low, high] = Number.isFinite(low) ? [low - 0.5, low + 0.5] : [0, 1];
   const margin = 0.02 * (high - low);
@@ -45,12 +58,14 @@ export const mark = (arm, verdict) => {
   return verdict.challenger === arm ? "challenger" : "";
 };
 
-const MARKS = { best: "Best", leader: "Leader", challenger: "Challenger", "": "" };
+/** And in a word. */
+export const MARKS = { best: "Best", leader: "Leader", challenger: "Challenger", "": "" };
 
-/** Decimals that fit the best known arm's interval. */
-export function places(arms) {
-  const radii = arms.filter((arm) => arm.low !== null).map((arm) => (arm.high - arm.low) / 2);
-  return decimals(radii.length ? Math.min(...radii) : 0);
+/** Decimals that fit the narrowest interval. */
+export function places({ places: known }) {
+  let least = Infinity;
+  for (const { low, high } of known.values()) if (low !== null) least = Math.min(least, (high - low) / 2);
+  return decimals(Number.isFinite(least) ? least : 0);
 }
 
 export class Arms {
@@ -80,8 +95,10 @@ export class Arms {
 
   redraw() {
     const { arms } = this.status;
-    this.scale = scale(arms);
-    this.places = places(arms);
+    this.shown = shown(this.status);
+    this.scale = scale(this.shown);
+    this.places = places(this.shown);
+    say(part(this.page, "range-title"), this.shown.to ? `Difference to ${named(this.shown.to)}` : "Interval");
     this.most = arms.reduce((most, arm) => Math.max(most, arm.pulls), 1);
     say(part(this.page, "arms-text"), this.about(arms));
     this.axis();
@@ -91,6 +108,7 @@ export class Arms {
   /** What can be said about the intervals; a study whose test gives none says nothing about them. */
   about(arms) {
     const { problem, intervals } = this.status;
+    if (this.shown.to) return this.shown.sentence;
     if (arms.some((arm) => arm.low !== null)) {
       return `All intervals hold together, at any time, with probability at least ${digitsOf(1 - problem.delta)}.`;
     }
@@ -114,7 +132,7 @@ export class Arms {
   }
 
   fill(element, arm) {
-    const { verdict, samples, arms } = this.status;
+    const { verdict, samples } = this.status;
     const how = mark(arm.arm, verdict);
     element.className = how;
     const { tag, estimate, pulls, share, bar, range, dot, guide } = element.parts;
@@ -124,22 +142,24 @@ export class Arms {
     say(pulls, count(arm.pulls));
     say(share, samples ? percent(arm.pulls / samples) : "");
     bar.style.width = `${(100 * arm.pulls) / this.most}%`;
-    range.hidden = arm.low === null;
-    dot.hidden = arm.mean === null;
-    if (arm.mean !== null) dot.style.left = this.at(arm.mean);
-    if (arm.low !== null) {
-      range.style.left = this.at(arm.low);
-      range.style.right = `calc(100% - ${this.at(arm.high)})`;
+    const { value, low, high } = this.shown.places.get(arm.arm) ?? NOWHERE;
+    range.hidden = low === null;
+    dot.hidden = value === null;
+    if (value !== null) dot.style.left = this.at(value);
+    if (low !== null) {
+      range.style.left = this.at(low);
+      range.style.right = `calc(100% - ${this.at(high)})`;
     }
-    const interval =
-      arm.low === null ? "" : `${fixed(arm.low, this.places)} to ${fixed(arm.high, this.places)}`;
-    say(element.parts.interval, interval);
-    const leader = arms.find((one) => one.arm === verdict.leader);
-    guide.hidden = !leader || leader.mean === null;
-    if (!guide.hidden) guide.style.left = this.at(leader.mean);
+    const ends = low === null ? "" : `${fixed(low, this.places)} to ${fixed(high, this.places)}`;
+    say(element.parts.interval, this.shown.to ? "" : ends);
+    say(element.parts.apart, this.shown.to && ends ? `${fixed(value, this.places)} (${ends})` : "");
+    const leader = this.shown.places.get(this.shown.to ?? verdict.leader) ?? NOWHERE;
+    guide.hidden = leader.value === null;
+    if (!guide.hidden) guide.style.left = this.at(leader.value);
   }
 }
 
+const NOWHERE = { value: null, low: null, high: null };
 const digitsOf = (value) => String(Number(value.toPrecision(6)));
 
 function row(arm) {
@@ -147,6 +167,7 @@ function row(arm) {
     tag: make("span", { className: "tag" }),
     estimate: make("span"),
     interval: make("span", { className: "soft" }),
+    apart: make("span", { className: "apart soft" }),
     range: make("span", { className: "whisker" }),
     dot: make("span", { className: "dot" }),
     guide: make("span", { className: "guide" }),
@@ -161,7 +182,7 @@ function row(arm) {
     { role: "row" },
     name,
     cell("", "number estimate", parts.estimate, parts.interval),
-    cell("", "range", parts.track),
+    cell("", "range", parts.track, parts.apart),
     cell("", "number pulls", make("span", {}, parts.pulls, " ", parts.share), make("div", { className: "share" }, parts.bar)),
   );
   element.parts = parts;

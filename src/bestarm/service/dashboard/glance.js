@@ -51,16 +51,20 @@ export class Glance {
     this.verdict(status, history);
   }
 
-  lead({ verdict, samples, arms, problem }) {
+  lead({ verdict, samples, arms, problem, differences }) {
     const mean = (name) => arms.find((arm) => arm.arm === name);
     const [first, second] = [mean(verdict.leader), mean(verdict.challenger)];
+    const apart = differences.find((one) => one.to === verdict.leader)?.arms.find((one) => one.arm === verdict.challenger);
     say(this.part("leader"), samples ? verdict.leader : "Nobody yet");
     let text = "";
-    if (samples && verdict.breaking_index === null) {
+    if (samples && arms.some((arm) => arm.pulls === 0)) {
       text = "so far; not every arm was tried";
     } else if (first?.low != null && second?.low != null) {
       const gap = upward(problem) * (first.mean - second.mean);
       text = `by ${fixed(gap, Math.min(decimals((first.high - first.low) / 2), 4))} before ${named(second.arm)}`;
+    } else if (apart?.low != null) {
+      const gap = -upward(problem) * apart.difference;
+      text = `by ${fixed(gap, Math.min(decimals((apart.high - apart.low) / 2), 4))} before ${named(apart.arm)}`;
     }
     say(this.part("margin"), text);
     this.tell("leader", samples ? verdict.leader : "", (name) => `${named(name)} is in the lead.`);

@@ -1,6 +1,6 @@
 // Charts as pictures: what is on the screen, with a title and a line that says what it is.
 
-import { caption, mark, ordered, places, scale, ticks } from "./arms.js";
+import { caption, mark, ordered, places, scale, shown, ticks } from "./arms.js";
 import { colours } from "./colours.js";
 import { count, fixed, named } from "./words.js";
 
@@ -53,13 +53,15 @@ export function progressPicture(status, canvas, title) {
 /** Estimates, intervals and pulls of the first arms in the order that is on the screen. */
 export function armsPicture(status, order) {
   const arms = ordered(status, order).slice(0, MOST);
-  const range = scale(status.arms);
-  const digits = places(status.arms);
+  const known = shown(status);
+  const range = scale(known);
+  const digits = places(known);
   const [left, right, row] = [230, 640, 28];
   const x = (value) => left + ((right - left) * (value - range.low)) / (range.high - range.low);
   const most = Math.max(...arms.map((arm) => arm.pulls), 1);
   const more = status.arms.length > arms.length ? ` ${arms.length} of ${count(status.arms.length)} arms.` : "";
-  return sheet(900, row * (arms.length + 1), `${status.study}: arms`, caption(status) + more, (pen, ink) => {
+  const what = known.to ? `arms, differences to ${named(known.to)}` : "arms";
+  return sheet(900, row * (arms.length + 1), `${status.study}: ${what}`, caption(status) + more, (pen, ink) => {
     pen.textBaseline = "middle";
     pen.font = `12px ${ink.font}`;
     for (const [value, text] of ticks(range)) {
@@ -82,11 +84,12 @@ export function armsPicture(status, order) {
       pen.fillText(fit(pen, named(arm.arm), left - 40 - pen.measureText(word).width) + word, 24, y);
       const colour = { best: ink.good, leader: ink.leader, challenger: ink.rival }[how] ?? ink.soft;
       pen.fillStyle = colour;
-      if (arm.low !== null) pen.fillRect(x(arm.low), y - 1.5, x(arm.high) - x(arm.low), 3);
-      if (arm.mean !== null) {
+      const { value, low, high } = known.places.get(arm.arm);
+      if (low !== null) pen.fillRect(x(low), y - 1.5, x(high) - x(low), 3);
+      if (value !== null) {
         pen.beginPath();
-        if (how === "challenger") diamond(pen, x(arm.mean), y, 7);
-        else pen.arc(x(arm.mean), y, how ? 6 : 4, 0, 7);
+        if (how === "challenger") diamond(pen, x(value), y, 7);
+        else pen.arc(x(value), y, how ? 6 : 4, 0, 7);
         pen.fill();
       }
       pen.fillStyle = ink.ink;

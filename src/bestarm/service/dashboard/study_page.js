@@ -8,6 +8,7 @@ import * as notice from "./notice.js";
 import { armsPicture, progressPicture } from "./picture.js";
 import { Progress } from "./progress.js";
 import { Sites } from "./sites.js";
+import { Standing } from "./standing.js";
 import { Watch } from "./watch.js";
 import { count, counted, named, percent } from "./words.js";
 
@@ -19,7 +20,13 @@ export async function studyPage(name, refused, signal) {
   say(part(page, "name"), name);
   say(part(page, "state"), "…");
   document.title = `${name} – bestarm`;
-  const parts = { glance: new Glance(page), progress: new Progress(page), arms: new Arms(page), sites: new Sites(page) };
+  const parts = {
+    glance: new Glance(page),
+    standing: new Standing(page),
+    progress: new Progress(page),
+    arms: new Arms(page),
+    sites: new Sites(page),
+  };
   const watch = new Watch(name, (changed) => draw(page, parts, changed), refused);
   const ticking = setInterval(() => watch.status && draw(page, parts, watch), TICK);
   const themed = () => watch.status && parts.progress.build();
@@ -34,19 +41,31 @@ export async function studyPage(name, refused, signal) {
   await watch.run();
 }
 
-function draw(page, { glance, progress, arms, sites }, watch) {
+function draw(page, { glance, standing, progress, arms, sites }, watch) {
   notice.connection(watch.connection, () => watch.retry?.());
   const { status } = watch;
   if (!status) return;
   const { history } = watch;
   const now = watch.now();
   glance.update(status, history, now);
+  standing.update(status);
   progress.update(status, history);
   arms.update(status);
   sites.update(status, now);
+  warn(page, status);
   about(page, status);
   title(status);
   page.firstElementChild.dataset.position = String(watch.place);
+}
+
+/** What in the data speaks against what is assumed; redrawn only when it changes. */
+function warn(page, { warnings }) {
+  const list = part(page, "warning-list");
+  part(page, "warnings").hidden = !warnings.length;
+  const text = warnings.map((one) => one.sentence).join("\n");
+  if (list.dataset.shown === text) return;
+  list.dataset.shown = text;
+  list.replaceChildren(...warnings.map((one) => make("li", {}, make("strong", {}, one.seen), ` ${one.meaning}`)));
 }
 
 /** What stays as it is while a study runs. */

@@ -11,7 +11,10 @@ import numpy as np
 
 from bestarm.core.counting import messages
 from bestarm.core.plan import Plan
-from bestarm.protocol.entries import Entry, FromSite, Join, Upload
+from bestarm.differences import NOBODY, Comparisons, Differences, differences
+from bestarm.methods.composed import batch_of
+from bestarm.oddities import Oddities, Oddity
+from bestarm.protocol.entries import Correction, Entry, FromSite, Join, Upload
 from bestarm.protocol.messages import MOST_PULLS, Download, Stop
 from bestarm.protocol.server import Server
 from bestarm.service.storage.overview import Charter, Contribution, Judged, Overview
@@ -36,6 +39,7 @@ class Ledger:
         self.sites: dict[str, Contribution] = {}
         self.asked: dict[str, int | None] = {}  # pulls in the plan that answered an agent's last entry
         self.end: tuple[int, str, str] | None = None  # the last entry's position, id and time
+        self._look_again()
 
     @property
     def length(self) -> int:
@@ -76,11 +80,38 @@ class Ledger:
                 site.bytes + size,
                 max(site.last_seen, received_at),
             )
+            self._look_at(entry, self.judged[-1])
         elif isinstance(entry, Join):
             site = self.sites.get(entry.agent, NOTHING)
             self.sites[entry.agent] = replace(site, last_seen=max(site.last_seen, received_at))
+        elif self.server.method is not self.looked_with or isinstance(entry, Correction):
+            self._look_again()
         if isinstance(entry, FromSite):
             self.asked[entry.agent] = asked
+
+    def _look_again(self) -> None:
+        """Begin anew with what people see of the batches: the log says something else now."""
+        method = self.looked_with = self.server.method
+        self._places = {arm: place for place, arm in enumerate(method.problem.arms)}
+        self.comparisons: Comparisons | None = None
+        self.oddities = Oddities(method)
+        if method.test.inside_batches:
+            self.comparisons = Comparisons(len(method.problem.arms), self._place(method.problem.control))
+        for upload, judged in zip(self.server.log, self.judged, strict=True):
+            self._look_at(upload, judged)
+
+    def _look_at(self, upload: Upload, judged: Judged) -> None:
+        """One more batch."""
+        tally = self.server.said(upload)
+        if self.comparisons is not None and tally.arms:
+            with np.errstate(all="ignore"):
+                batch = batch_of(tally, 0)
+                self.oddities.add(batch, upload.agent, judged.position, self.comparisons)
+                self.comparisons.add(batch, self._place(judged.verdict.leader))
+
+    def _place(self, arm: str | None) -> int:
+        """The number of an arm among those that there are now."""
+        return self._places.get(arm or "", NOBODY)
 
     def answer_now(self, agent: str) -> tuple[Download, Plan]:
         """What a site is told from all that is known, and the plan in it; the same for all that work alike."""
@@ -120,4 +151,19 @@ class Ledger:
             verdict=self.server.verdict,
             stopped_at=self.stopped_at,
             sites=sites,
+            differences=self._differences(),
+            warnings=self._warnings(),
         )
+
+    def _warnings(self) -> tuple[Oddity, ...]:
+        with np.errstate(all="ignore"):
+            return () if self.comparisons is None else self.oddities.found(self.comparisons)
+
+    def _differences(self) -> tuple[Differences, ...]:
+        server = self.server
+        if self.comparisons is None:
+            return ()
+        with np.errstate(all="ignore"):
+            return differences(
+                server.method, server.state, self._place(server.verdict.leader), self.comparisons
+            )

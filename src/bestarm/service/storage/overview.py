@@ -8,7 +8,9 @@ from typing import Any
 
 from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
+from bestarm.differences import Differences
 from bestarm.methods import Method, Verdict
+from bestarm.oddities import Oddity
 from bestarm.problem import Problem
 from bestarm.protocol.entries import Upload
 
@@ -72,6 +74,8 @@ class Overview:
     verdict: Verdict
     stopped_at: int | None
     sites: dict[str, Contribution]
+    differences: tuple[Differences, ...]
+    warnings: tuple[Oddity, ...]
 
     @property
     def state(self) -> str:

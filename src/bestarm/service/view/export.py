@@ -11,6 +11,8 @@ from typing import Any
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage.overview import Judged, Overview
+from bestarm.service.view.promise import rests_on
+from bestarm.standing import standing
 
 PIECE = 65_536  # letters, about
 
@@ -40,6 +42,8 @@ def _json(overview: Overview, entries: Iterable[Any]) -> Iterator[str]:
     yield from _list("verdicts", (_text(verdict_to_json(one.verdict)) for one in judged))
     yield f', "verdict": {_text(verdict_to_json(overview.verdict))}'
     yield from _list("entries", map(_entry, entries))
+    yield f', "standing": {_text(standing(overview.method, overview.known).to_json())}'
+    yield f', "test": {_text(rests_on(method))}'
     yield "}"
 
 

@@ -14,7 +14,7 @@ def promise(method: Method) -> str:
     >>> print(promise(bestarm.method("sharp", problem, agents=10)).splitlines()[0])
     The arm that this study returns is the best one, except with probability at most 0.05.
     """
-    return "\n".join([_guarantee(method), _agents(method), _assumptions(method), *_doubts(method)])
+    return "\n".join([_guarantee(method), _agents(method), rests_on(method), *_doubts(method)])
 
 
 def _guarantee(method: Method) -> str:
@@ -38,9 +38,24 @@ def _agents(method: Method) -> str:
     )
 
 
-def _assumptions(method: Method) -> str:
+def rests_on(method: Method) -> str:
+    """Which test decides and what it assumes, in one sentence; every fact is from the test's own record.
+
+    >>> import bestarm
+    >>> said = rests_on(bestarm.method("sharp", bestarm.Problem(["A", "B"]), agents=10))
+    >>> print(said.split(";")[0])
+    The test rule-out compares arms inside batches
+    >>> "noise is about normal with one sigma for all, which is measured" in said
+    True
+    """
     problem, test = method.problem, method.test
-    parts = []
+    parts = ["trials are independent"]
+    if test.sites_alike:
+        parts.append("an arm's mean is the same at every site and all the time")
+    else:
+        parts.append(
+            "the same arm is the best at every site and all the time, however else sites and days differ"
+        )
     if problem.rewards == YES_NO:
         parts.append("rewards are 0 or 1")
     elif problem.rewards == BOUNDED and problem.reward_range is not None:
@@ -49,20 +64,14 @@ def _assumptions(method: Method) -> str:
         scale = f"sub-Gaussian scale at most {problem.sigma:g}"
         parts.append(f"rewards scatter around their arm's mean with {scale}")
     elif test.noise == "either":
-        parts.append("rewards scatter about normally, by the same amount for every arm, which is measured")
-    parts.append("trials are independent")
-    if test.sites_alike:
-        parts.append("an arm's mean is the same at every site and all the time")
-    else:
-        parts.append(
-            "the same arm is the best at every site and all the time, however else sites and days differ"
-        )
+        parts.append("noise is about normal with one sigma for all, which is measured")
     parts.append("whether and when a site sends a batch does not depend on the rewards in it")
     if test.model.linear:
         parts.append("an arm's mean is a linear function of its features")
     if test.short_features:
         parts.append("the features of an arm and the unknown weights have length at most 1")
-    return f"It assumes that {'; '.join([*parts, *test.assumes])}."
+    what = f"The test {test.name} {test.how}" if test.how else f"The test is {test.name}"
+    return f"{what}; it assumes that {'; '.join([*parts, *test.assumes])}."
 
 
 def _doubts(method: Method) -> list[str]:

@@ -11,7 +11,7 @@ from bestarm.methods import Verdict
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage import clock
 from bestarm.service.storage.overview import Judged, Overview
-from bestarm.service.view.promise import promise
+from bestarm.service.view.promise import promise, rests_on
 from bestarm.service.view.remaining import remaining
 from bestarm.standing import standing
 
@@ -49,6 +49,7 @@ def study_object(overview: Overview) -> dict[str, Any]:
         "problem": method.problem.to_dict(),
         "parameters": dict(method.parameters),
         "promise": promise(method),
+        "test": rests_on(method),
     }
 
 
@@ -58,6 +59,8 @@ def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, A
         "time": clock.write(now),
         "arms": arms(overview),
         "standing": standing(overview.method, overview.known).to_json(),
+        "differences": [one.to_json(overview.method.problem.arms) for one in overview.differences],
+        "warnings": [one.to_json() for one in overview.warnings],
         "sites": sites(overview, now, stale_after),
         "history": history(overview),
         "remaining": remaining(overview.method, overview.total.samples, overview.verdict),

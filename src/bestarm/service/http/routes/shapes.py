@@ -24,6 +24,7 @@ PROBLEM = {
 }
 PARAMETERS = {"stopping": "pairs", "thrift": "balanced", "pseudo_count": 10.0, "min_batch": 1}
 FINGERPRINT = "18566d70caa08ade"
+RESTS_ON = "The test pairs compares each arm with the leader over all batches; it assumes that …"
 PROMISE = "The arm that this study returns is the best one, except with probability at most 0.05."
 
 NAMED = f"{RULE[0].upper()}{RULE[1:]}."
@@ -126,6 +127,7 @@ class StudyAnswer(SummaryAnswer):
     problem: dict[str, Any] = Field(examples=[PROBLEM])
     parameters: dict[str, int | float | str] = Field(examples=[PARAMETERS])
     promise: str = Field(examples=[PROMISE])
+    test: str = Field(examples=[RESTS_ON], description="Which test decides, and what it assumes.")
 
 
 class TokenBody(Shape):
@@ -315,8 +317,38 @@ class StandingAnswer(Shape):
     leader: str
     error: float | None = Field(description="The leader is the best, except with probability at most this.")
     needed: float = Field(description="The odds that rule an arm out.")
+    line: str = Field(description="The same in words: 20 to 1 rules out.")
     arms: list[ArmStandingAnswer]
     sentence: str
+
+
+class DifferenceAnswer(Shape):
+    """An arm's mean less another's, in the batches that had both; null where nothing is known yet."""
+
+    arm: str
+    difference: float | None
+    low: float | None
+    high: float | None
+
+
+class DifferencesAnswer(Shape):
+    """Of every arm to one of them, with intervals that hold together where sites differ."""
+
+    to: str
+    role: Literal["leader", "control"]
+    sentence: str
+    holds: float = Field(description="With at least this probability, at all times.")
+    arms: list[DifferenceAnswer]
+
+
+class WarningAnswer(Shape):
+    """What in the data speaks against what the study assumes; it blocks nothing."""
+
+    kind: Literal["noise", "order", "batch"]
+    about: str = Field(description="The arm or the site.")
+    seen: str
+    meaning: str = Field(description="For the promise.")
+    sentence: str = Field(description="Both.")
 
 
 class StatusAnswer(StudyAnswer):
@@ -325,6 +357,12 @@ class StatusAnswer(StudyAnswer):
     time: str = Field(examples=[TIME], description="The server's clock.")
     arms: list[ArmAnswer]
     standing: StandingAnswer
+    differences: list[DifferencesAnswer] = Field(
+        description="To the control, if there is one, and to the leader; empty where there are none yet."
+    )
+    warnings: list[WarningAnswer] = Field(
+        description="A study in which all is well gets one with probability below 1 %."
+    )
     sites: list[SiteAnswer]
     history: list[tuple[int, int, float | None, float, str]]
     remaining: RemainingAnswer | None
@@ -356,6 +394,8 @@ class ExportAnswer(Shape):
     entries: list[dict[str, Any]] = Field(
         description="The log itself: position, kind, id, what the entry says, plan and received_at."
     )
+    standing: StandingAnswer
+    test: str = Field(description="Which test decides, and what it assumes.")
 
 
 def body(shape: type[Shape]) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+// Where every arm stands: a bar that grows with the odds against it, toward the line that rules it out.
+
+import { mark, MARKS } from "./arms.js";
+import { make, part, say } from "./dom.js";
+import { cell, Paged } from "./paged.js";
+
+const LINE = 75; // per cent of the track: where an arm is ruled out
+
+/** How far a bar reaches, in per cent of the track; the logarithm of the odds grows with the samples. */
+export const reach = (odds, needed) => Math.min(Math.max(Math.log(odds) / Math.log(needed), 0) * LINE, 100);
+
+/** Who may still be the best comes first: the leader, then those with the least against them. */
+export const ordered = ({ arms, leader }) =>
+  [...arms].sort((a, b) => (b.arm === leader) - (a.arm === leader) || a.odds - b.odds);
+
+export class Standing {
+  constructor(page) {
+    this.page = page;
+    this.table = new Paged({
+      body: part(page, "standing-rows"),
+      pager: part(page, "standing-pager"),
+      search: part(page, "standing-search"),
+      empty: part(page, "standing-empty"),
+      none: "There are no arms.",
+      key: (arm) => arm.arm,
+      create: row,
+      fill: (element, arm) => this.fill(element, arm),
+    });
+    part(page, "standing-line").style.left = `${LINE}%`;
+  }
+
+  /** Only a test that looks at each arm by itself has odds. */
+  update(status) {
+    const { standing } = status;
+    this.status = status;
+    const box = part(this.page, "standing");
+    box.hidden = standing.error === null || !status.samples;
+    if (box.hidden) return;
+    say(part(this.page, "standing-sentence"), standing.sentence);
+    say(part(this.page, "standing-line"), standing.line);
+    this.table.show(ordered(standing));
+  }
+
+  fill(element, arm) {
+    const { standing, verdict } = this.status;
+    const how = mark(arm.arm, verdict);
+    element.className = arm.ruled_out ? "out" : how;
+    const { tag, bar, words } = element.parts;
+    say(tag, MARKS[how]);
+    tag.hidden = !tag.textContent;
+    bar.style.width = `${reach(arm.odds, standing.needed)}%`;
+    say(words, arm.words);
+  }
+}
+
+function row(arm) {
+  const parts = {
+    tag: make("span", { className: "tag" }),
+    bar: make("span", { className: "against" }),
+    words: make("span"),
+  };
+  const line = make("span", { className: "line" });
+  line.style.left = `${LINE}%`;
+  const element = make(
+    "tr",
+    { role: "row" },
+    make("th", { scope: "row", role: "rowheader" }, make("bdi", { title: arm.arm }, arm.arm), parts.tag),
+    cell("", "odds", make("div", { className: "track", "aria-hidden": "true" }, parts.bar, line)),
+    cell("", "number", parts.words),
+  );
+  element.parts = parts;
+  return element;
+}
