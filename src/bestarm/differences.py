@@ -16,7 +16,8 @@ import numpy as np
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.race import SETTLED, shared_weights
-from bestarm.core.stopping.rule_out import UNKNOWN, noise_and_level
+from bestarm.core.scatter import UNKNOWN
+from bestarm.core.stopping.rule_out import noise_and_level
 from bestarm.methods.composed import Method
 
 NOBODY = -1  # no control, or a leader that is not an arm any more

@@ -159,7 +159,8 @@ def test_a_mirrored_world_is_the_world_with_rewards_reflected(name: str) -> None
     found = []
     for seed, one in enumerate((world, mirrored(world, method))):
         batch = Batch(0, np.full(draws, 1), np.full(draws, pulls), np.zeros(draws), np.zeros(draws))
-        fill(batch, one, np.random.default_rng(seed), known=94)  # where the drift is at its largest
+        at = 94  # where the drift is at its largest
+        fill(batch, one, np.random.default_rng(seed), at, batch.arms[:0])
         found.append(batch)
     plainly, turned = found
     sums = method.reflect(plainly.sums, pulls)

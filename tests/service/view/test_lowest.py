@@ -14,8 +14,13 @@ from bestarm.service.view.verify import verify
 
 MEANS = {"A": 0.75, "B": 0.25, "C": 0.5}
 CENTRE = 10.0
-HIGHEST = Problem(list(MEANS), sigma=0.25, centre=CENTRE, name="highest")
-LOWEST = Problem(list(MEANS), sigma=0.25, centre=CENTRE, name="lowest", goal="lowest")
+SHARED: dict[str, Any] = {
+    "sigma": 0.25,
+    "centre": CENTRE,
+    "sites": "alike",
+}  # only then arms have intervals of their own
+HIGHEST = Problem(list(MEANS), name="highest", **SHARED)
+LOWEST = Problem(list(MEANS), name="lowest", goal="lowest", **SHARED)
 
 
 def driven(world: Any, problem: Problem, sign: int) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def verdict(evidence: float, *, stopped: bool = False) -> Verdict:
     ],
 )
 def test_what_remains(method: str, given: Verdict, expected: Any) -> None:
-    problem = bestarm.Problem(["A", "B"], sigma=0.3, delta=0.05, epsilon=0.0)
+    problem = bestarm.Problem(["A", "B"], sigma=0.3, delta=0.05, epsilon=0.0, sites="alike")
     assert remaining(bestarm.method(method, problem, 4), 100, given) == expected
 
 

@@ -67,9 +67,10 @@ def test_every_test_says_what_it_does(name: str) -> None:
     ("problem", "parts"),
     [
         (Problem(["A", "B"]), ["The test rule-out compares arms inside batches;", "which is measured"]),
-        (Problem(["A", "B"], sigma=0.3, sites="differ"), ["The test rule-out", "scale at most 0.3"]),
+        (Problem(["A", "B"], sigma=0.3), ["The test rule-out", "scale at most 0.3"]),
         (Problem(["A", "B"], rewards="yes-no"), ["The test two-by-two", "rewards are 0 or 1"]),
-        (Problem(["A", "B"], sigma=0.3), ["The test pairs", "the same at every site and all the time"]),
+        (Problem(["A", "B"], sites="alike"), ["The test pairs", "the same at every site and all the time"]),
+        (Problem(["A", "B"], reward_range=[0, 1]), ["The test betting", "rewards lie between 0 and 1"]),
     ],
 )
 def test_one_sentence_says_which_test_was_chosen_and_what_is_assumed(

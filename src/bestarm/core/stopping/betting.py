@@ -117,4 +117,5 @@ BETTING = Test(
     shows_index=False,
     arms_may_come=True,
     growth=(0.4, 3.2),
+    how="bets on differences of arms inside batches",
 )

@@ -126,5 +126,6 @@ RULE_OUT_FEATURES = Test(
     odds=against_each,
     goes_with=("directions", "finish-span"),
     shows_index=False,
-    growth=(0.3, 1.15),
+    growth=(0.35, 2.9),
+    how="compares arms inside batches, one direction of their features at a time",
 )

@@ -80,7 +80,6 @@ class Ledger:
                 site.bytes + size,
                 max(site.last_seen, received_at),
             )
-            self._look_at(entry, self.judged[-1])
         elif isinstance(entry, Join):
             site = self.sites.get(entry.agent, NOTHING)
             self.sites[entry.agent] = replace(site, last_seen=max(site.last_seen, received_at))
@@ -97,8 +96,13 @@ class Ledger:
         self.oddities = Oddities(method)
         if method.test.inside_batches:
             self.comparisons = Comparisons(len(method.problem.arms), self._place(method.problem.control))
-        for upload, judged in zip(self.server.log, self.judged, strict=True):
+        self._looked = 0
+
+    def _look(self) -> None:
+        """Look at the batches that came since somebody looked last; who uploads does not wait for that."""
+        for upload, judged in zip(self.server.log[self._looked :], self.judged[self._looked :], strict=True):
             self._look_at(upload, judged)
+        self._looked = len(self.judged)
 
     def _look_at(self, upload: Upload, judged: Judged) -> None:
         """One more batch."""
@@ -134,6 +138,7 @@ class Ledger:
 
     def overview(self, seen: Mapping[str, str]) -> Overview:
         """The study as it stands; `seen` is when a site last joined, also if it had nothing new to say."""
+        self._look()
         sites = {
             agent: replace(site, last_seen=max(site.last_seen, seen.get(agent, "")), plan=self.asked[agent])
             for agent, site in self.sites.items()
