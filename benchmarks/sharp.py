@@ -1,6 +1,6 @@
 """What sharp costs: samples and communications beside the paper's methods and the lower bound.
 
-    python benchmarks/sharp.py [--runs 1000] [--part differ|features|broken|table|rules|agents|batch|rewards]
+    python benchmarks/sharp.py [--runs 1000] [--part differ] [--part broken] …
                                [--data ml-latest-small]
 
 Prints Markdown tables. The problems are those of the project's method notes: sigma 0.3, delta 0.05, ten agents.
@@ -153,6 +153,42 @@ def broken(runs: int) -> None:
     rows(["world", "pairs: wrong", "pairs", "rule-out: wrong", "rule-out"], lines)
 
 
+def regions(runs: int) -> None:
+    print("## Yes/no: visitors (standard error) / messages of three regions, two-by-two tables\n")
+    differ = {"offsets": [0.5, -0.5, 0.0], "drift": 0.5}  # of log odds
+
+    def lines() -> Iterable[list[object]]:
+        for rates in ([0.05] + [0.04] * 3, [0.02] + [0.015] * 3, [0.3] + [0.2] * 4):
+            problem = bestarm.Problem([f"page {k}" for k in range(len(rates))], means=rates, rewards="yes-no")
+            for world, told in {"alike": {}, "differ and drift": differ}.items():
+                cells = [Cell([problem], "sharp", runs, agents=3, thrift=thrift, **told) for thrift in THRIFTS]
+                yield [" ".join(f"{rate:g}" for rate in rates), world, *cells]
+
+    rows(["rates", "regions", *THRIFTS], lines())
+
+
+def bounded(runs: int) -> None:
+    print("## Rewards in [0, 1], five arms, three sites that differ and drift: samples / messages\n")
+    moved = {"offsets": [0.1, -0.1, 0.0], "drift": 0.1, "agents": 3}
+    names = [f"arm {k}" for k in range(5)]
+
+    def lines() -> Iterable[list[object]]:
+        for gap, noise in ((0.05, 0.15), (0.1, 0.3), (0.05, 0.08)):
+            means = [0.5 + gap] + [0.5] * 4
+            ranged = bestarm.Problem(names, means=means, reward_range=[0.0, 1.0])
+            normal = bestarm.Problem(names, means=means)
+            told = {"noise": noise} | moved
+            yield [
+                gap,
+                noise,
+                Cell([ranged], "sharp", runs, **told),
+                Cell([ranged], "sharp", runs, stopping="two-by-two", **told),
+                Cell([normal], "sharp", runs, **told),
+            ]
+
+    rows(["gap", "scatter", "betting", "two-by-two (counts only)", "rule-out, if it were normal"], lines())
+
+
 class Cell:
     """Samples and communications of one method over the instances of a problem."""
 
@@ -284,6 +320,8 @@ def main() -> None:
         "differ": differ,
         "features": features,
         "broken": broken,
+        "regions": regions,
+        "bounded": bounded,
         "table": table,
         "rules": rules,
         "agents": agents,
