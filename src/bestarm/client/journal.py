@@ -274,6 +274,8 @@ def reply_line(agent: Agent, reply: Download | Stop) -> Line:
         "arms": agent.plan.arms,
         "counts": agent.plan.counts,
     }
+    if agent.plan.rivals:
+        body["rivals"] = agent.plan.rivals
     if reply.arms:
         body["names"] = reply.arms
     return Line(Happening.DOWNLOAD, body=json.dumps(body))
@@ -306,4 +308,5 @@ def _repeat(agent: Agent, line: Line) -> None:
     else:
         body = json.loads(line.body)
         agent.resume(body["sequence"], body["next_number"])
-        agent.start(Plan(tuple(body["arms"]), tuple(body["counts"])), tuple(body.get("names", ())))
+        plan = Plan(tuple(body["arms"]), tuple(body["counts"]), tuple(body.get("rivals", ())))
+        agent.start(plan, tuple(body.get("names", ())))

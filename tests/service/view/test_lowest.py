@@ -14,11 +14,7 @@ from bestarm.service.view.verify import verify
 
 MEANS = {"A": 0.75, "B": 0.25, "C": 0.5}
 CENTRE = 10.0
-SHARED: dict[str, Any] = {
-    "sigma": 0.25,
-    "centre": CENTRE,
-    "sites": "alike",
-}  # only then arms have intervals of their own
+SHARED: dict[str, Any] = {"sigma": 0.25, "centre": CENTRE, "sites": "alike"}  # arms have own intervals then
 HIGHEST = Problem(list(MEANS), name="highest", **SHARED)
 LOWEST = Problem(list(MEANS), name="lowest", goal="lowest", **SHARED)
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bestarm.core.bets import BETS
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage.overview import Judged, Overview
@@ -73,15 +74,17 @@ def _list(name: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _csv(overview: Overview) -> Iterator[str]:
-    squares = overview.study.method.squares
+    method = overview.study.method
     line = io.StringIO()
     table = csv.writer(line, lineterminator="\n")
     columns = ["position", "agent", "sequence", "received_at", "arm", "pulls", "reward_sum"]
-    table.writerow([*columns, *(["squares"] if squares else [])])
+    columns += ["squares"] if method.squares else []
+    columns += ["rival", *(f"bet_{bet}" for bet in BETS)] if method.test.bets else []
+    table.writerow(columns)
     for judged, upload in _log(overview):
         place = [judged.position, judged.agent, judged.sequence, judged.received_at]
         for arm, (pulls, *sums) in upload.tally.to_json(overview.study.problem.arms).items():
-            table.writerow([*place, arm, pulls, *map(repr, sums)])
+            table.writerow([*place, arm, pulls, *(repr(x) if isinstance(x, float) else x for x in sums)])
         yield line.getvalue()
         line.seek(0)
         line.truncate()
