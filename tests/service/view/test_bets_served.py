@@ -44,7 +44,7 @@ def test_a_study_by_bets(world: Any, tmp_path: Path, goal: str) -> None:
     assert {len(row) for tally in tallies for row in tally.values()} == {3 + len(BETS)}, tallies[:3]
     assert any(row[2] == "A" and row[-1] > 0 for tally in tallies[1:] for row in tally.values())
     assert "betting" in export["test"]
-    text = world.http(world.admin.token).get("/v1/studies/yields/export", params={"format": "csv"}).text
+    text = world.admin.send("GET", "/v1/studies/yields/export?format=csv").text
     lines = list(csv.DictReader(io.StringIO(text)))
     assert list(lines[0])[-len(BETS) - 1 :] == ["rival", *(f"bet_{bet}" for bet in BETS)]
     assert {line["rival"] for line in lines} == {"", "A", "B", "C"}
