@@ -13,13 +13,13 @@ from bestarm.methods import METHODS
 from bestarm.simulation.engine import Engine
 from bestarm.simulation.outcome import Outcome
 
-LABELS = (*METHODS, "lingape (d=25)")
+LABELS = (*METHODS, "sharp (sites differ)", "lingape (d=25)")
 NAMES = [
     *(f"pulls.{engine}.{label}" for engine in ("events", "rounds") for label in LABELS),
     *("engines.famabpe.gap 0.1", "engines.falinpe.d=5, a=0.1", "engines.famabpe.gap 0.01", "gap.famabpe"),
     *("agents.memory.famabpe", "agents.memory.sharp"),
     *(f"arms.{what}.{name}" for name in ("famabpe", "sharp") for what in ("time", "samples", "finished")),
-    *("start.clock", "start.cpu"),
+    *("upload.server", "start.clock", "start.cpu"),
 ]
 
 

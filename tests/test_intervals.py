@@ -69,9 +69,11 @@ def test_the_truth_stays_within_the_intervals_of_sharp_and_not_by_far(delta: flo
     assert fewest <= missed <= delta * runs
 
 
-@pytest.mark.parametrize("name", ["sharp", "falinpe", "lingape"])
-def test_a_linear_interval_is_the_gap_to_an_arm_without_features(name: str) -> None:
-    method = bestarm.method(name, LINEAR, 2)
+@pytest.mark.parametrize(
+    ("name", "changes"), [("sharp", {"stopping": "span"}), ("falinpe", {}), ("lingape", {})]
+)
+def test_a_linear_interval_is_the_gap_to_an_arm_without_features(name: str, changes: dict[str, Any]) -> None:
+    method = bestarm.method(name, LINEAR, 2, **changes)
     tally = Tally.of(list(range(3, 9)), np.linspace(-1, 2, 6).tolist())
     state = method.begin(tally)
     reading, values, widths = method.read(state), state.estimate.values, radii(method, tally)

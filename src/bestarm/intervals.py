@@ -26,7 +26,7 @@ def intervals(method: Method, known: Tally | Any) -> list[Interval]:
     was pulled. No mean lies outside of the reward range, and no interval does.
 
     >>> import bestarm
-    >>> method = bestarm.method("sharp", bestarm.Problem(["A", "B"], sigma=0.3), agents=2)
+    >>> method = bestarm.method("sharp", bestarm.Problem(["A", "B"], sigma=0.3, sites="alike"), agents=2)
     >>> first, second = intervals(method, Tally.of([100, 50], [90.0, 25.0]))
     >>> first.mean, round(first.low, 3), round(first.high, 3), second.mean
     (0.9, 0.802, 0.998, 0.5)

@@ -20,7 +20,8 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 def problem(name: str, epsilon: float = 0.0) -> bestarm.Problem:
     values = list(MEANS.values())
-    return bestarm.Problem(list(MEANS), name=name, sigma=0.3, delta=0.05, epsilon=epsilon, means=values)
+    # Sites that are alike: only then have arms intervals of their own.
+    return bestarm.Problem(list(MEANS), name=name, sigma=0.3, epsilon=epsilon, means=values, sites="alike")
 
 
 @pytest.fixture

@@ -74,6 +74,8 @@ def test_differences_take_the_place_of_intervals(
     )
     with Federation(server, problem, ["oslo", "rome"], folder) as study:
         study.step(9)
+        while "leader" not in [one["role"] for one in study.status()["differences"]]:
+            study.step()  # until somebody has led for a while
         shown = study.status()["differences"]
         assert [one["role"] for one in shown] == (["control", "leader"] if control else ["leader"])
         first = shown[0]

@@ -25,7 +25,7 @@ def test_it_lists_every_record_with_its_parameters(call: Call) -> None:
     assert (code, errors) == (0, "")
     for name in (*METHODS, *TESTS, *SELECTIONS, *TRIGGERS, *known_parameters()):
         assert name in printed
-    assert "stopping=pairs or span" in printed
+    assert "stopping=rule-out or" in printed
     assert "thrift=balanced" in printed
 
 

@@ -52,7 +52,7 @@ def test_studies_and_tokens_from_the_command_line(
     bestarm: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "problem.toml").write_text(
-        'name = "pages"\nreward_range = [0.0, 1.0]\n[[arm]]\nname = "A"\n[[arm]]\nname = "B"\n'
+        'name = "pages"\nreward_range = [0.0, 1.0]\nsites = "alike"\n[[arm]]\nname = "A"\n[[arm]]\nname = "B"\n'
     )
 
     with serving(folder=tmp_path) as server:

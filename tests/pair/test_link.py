@@ -20,7 +20,7 @@ from bestarm.protocol.messages import reply_from_json
 
 MEANS = {"A": 10, "B": 7, "C": 6}
 PLAIN = Problem(list(MEANS), sigma=3.0, delta=0.05)
-RANGED = Problem(list(MEANS), reward_range=(3.0, 12.0), delta=0.05)
+RANGED = Problem(list(MEANS), reward_range=(3.0, 12.0), delta=0.05, sites="alike")  # bets know single trials
 FEATURES = [[0.9, 0.0], [0.0, 0.9], [0.1, 0.8]]
 LINEAR = Problem(list(MEANS), sigma=0.5, delta=0.1, features=FEATURES)
 NOISY = Problem(list(MEANS), sigma=5.0, delta=0.05, features=FEATURES)

@@ -216,6 +216,7 @@ def by_plain_events(case: Case, mistake: str, runs: int = 2_000) -> dict[str, Sa
         outcome, *_ = loop(
             method.plan_width,
             method.test.squares,
+            0,
             method.setting,
             engine.environment,
             clocks,

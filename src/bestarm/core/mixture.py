@@ -51,10 +51,10 @@ def log_below(z: Floats) -> Floats:
     return np.where(z < 0.0, tails - LOG_2, np.log1p(-0.5 * np.exp(tails))) - TAIL_ERROR
 
 
-def log_means(logs: Floats) -> tuple[Floats, Floats]:
-    """Of every column its largest number, and the logarithm of the mean of its exponentials.
+def log_means(logs: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Of every column its largest number, and the logarithm of the weighted mean of its exponentials.
 
-    >>> log_means(np.log([[1.0, 4.0], [3.0, 4.0]]))[1].round(3).tolist()
+    >>> log_means(np.log([[1.0, 4.0], [3.0, 4.0]]), np.array([0.5, 0.5]))[1].round(3).tolist()
     [0.693, 1.386]
     """
     highest = np.full(logs.shape[1], -np.inf)
@@ -62,8 +62,8 @@ def log_means(logs: Floats) -> tuple[Floats, Floats]:
         highest = np.maximum(highest, logs[step])
     total = np.zeros(logs.shape[1])
     for step in range(logs.shape[0]):
-        total += np.exp(logs[step] - highest)
-    return highest, highest + np.log(total / logs.shape[0])
+        total += weights[step] * np.exp(logs[step] - highest)
+    return highest, highest + np.log(total)
 
 
 def one_sided(z: float) -> tuple[float, float, float]:

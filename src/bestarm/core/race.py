@@ -15,7 +15,7 @@ from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import NOBODY, Batch
 from bestarm.core.breaking import Reading
 from bestarm.core.setting import Setting
-from bestarm.core.state import State, View
+from bestarm.core.state import View
 
 # Pulls an arm, on average, before leaders get accounts: the first ones lead by luck, and each takes a share.
 SETTLED = 10
@@ -72,14 +72,14 @@ def begin_with(width: int, setting: Setting) -> Race:
     )
 
 
-def rivals(state: State, arms: Counts) -> tuple[Counts, Counts]:
+def rivals(pulls: Counts, values: Floats, arms: Counts) -> tuple[Counts, Counts]:
     """Of each of these arms the other one with the largest estimate: their places, and those of the arms.
 
     Only what was known before the batch decides; ties go to the lowest index. Without a rival an arm is left
     out.
     """
     several = arms.shape[0]
-    values = np.where(state.pulls[arms] > 0, state.estimate.values[arms], -np.inf)
+    values = np.where(pulls[arms] > 0, values[arms], -np.inf)
     first = int(np.argmax(values))
     high = np.full(several, first)
     if values[first] == -np.inf:
@@ -92,9 +92,9 @@ def rivals(state: State, arms: Counts) -> tuple[Counts, Counts]:
     return high[low], low
 
 
-def name_rivals(state: State, arms: Counts, named: Counts) -> None:
+def name_rivals(pulls: Counts, values: Floats, arms: Counts, named: Counts) -> None:
     """Write down the rival of each arm of a plan, −1 where there is none."""
-    high, low = rivals(state, arms)
+    high, low = rivals(pulls, values, arms)
     named[:] = -1
     named[low] = arms[high]
 

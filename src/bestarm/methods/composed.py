@@ -123,7 +123,7 @@ class Method:
     def _with_rivals(self, state: Any, plan: Plan) -> Plan:
         arms, named = np.array(plan.arms, np.int64), np.empty(len(plan.arms), np.int64)
         if arms.size:
-            name_rivals(state, arms, named)
+            name_rivals(state.pulls, state.estimate.values, arms, named)
         return replace(plan, rivals=tuple(named.tolist()))
 
     def _plan(self, state: Any, cannot: Collection[int], reading: Reading | None) -> Plan:

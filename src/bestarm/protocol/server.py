@@ -67,7 +67,7 @@ class Server:
     `start` is a tally that everybody knows from the beginning (a simulation's first pull of each arm).
 
     >>> import bestarm
-    >>> problem = bestarm.Problem(["A", "B"], sigma=0.1)
+    >>> problem = bestarm.Problem(["A", "B"], sigma=0.1, sites="alike")
     >>> server = Server(bestarm.method("sharp", problem, agents=2))
     >>> upload = bestarm.Upload(problem.fingerprint, "lab-a", 1, Tally.of([20, 20], [18.0, 4.0]))
     >>> answer = server.receive(upload)

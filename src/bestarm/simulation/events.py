@@ -117,7 +117,8 @@ def run(
             return unknown, reading.leader, reading.challenger, 0
         size = whole_plates(counts[:made], clocks.plate)
         if bets > 0:
-            name_rivals(state, arms[:made], planned_rivals[uploader][:made])
+            values = state.estimate.values
+            name_rivals(state.pulls, values, arms[:made], planned_rivals[uploader][:made])
         if first:
             for m in range(agents):
                 planned_arms[m, :made] = arms[:made]

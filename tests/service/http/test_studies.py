@@ -95,6 +95,7 @@ def test_a_linear_study(make_world: Any) -> None:
         sigma=0.3,
         epsilon=0.05,
         name="x",
+        sites="alike",  # so that arms have intervals
     )
     made = world.admin.call("POST", "/v1/studies", {"problem": problem.to_dict(), "agents": 2})
     assert made["parameters"]["stopping"] == "span"

@@ -21,6 +21,7 @@ from bestarm.core.state import View
 from bestarm.core.stopping.two_by_two import enter, note_outcomes, rate_of
 
 RATIOS = 0.05 * 40.0 ** (np.arange(WIDTH) / (WIDTH - 1.0))  # log odds ratios of tables, from 0.05 to 2
+EQUAL = np.full(WIDTH, 1.0 / WIDTH)
 
 
 def betting(state: Race, setting: Setting) -> Reading:
@@ -53,7 +54,7 @@ def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     """One more batch: first the accounts, by what was known before it, then the estimates."""
     yes = (batch.sums - batch.pulls * setting.low) / (setting.high - setting.low)
     sites, rate = rate_of(state.sites, batch.site)
-    high, low = rivals(state, batch.arms)
+    high, low = rivals(state.pulls, state.estimate.values, batch.arms)
     account = state.accounts[0]
     if batch.bets.shape[0] > 0:
         stake(account, batch)
@@ -92,7 +93,7 @@ def stake(account: Floats, batch: Batch) -> None:
 def judge(view: View, account: Floats, setting: Setting) -> tuple[Reading, Floats, Floats]:
     """What the accounts come to."""
     level = math.log(1.0 / setting.delta)
-    highest, worths = log_means(account[:WIDTH])
+    highest, worths = log_means(account[:WIDTH], EQUAL)
     missing = still_missing(worths, highest - worths, account[WIDTH], level)
     return last_one(view, worths, missing, level)
 

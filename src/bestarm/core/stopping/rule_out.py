@@ -55,7 +55,7 @@ def begin(setting: Setting) -> Race:
 def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     """One more batch: first the accounts and the noise, by what was known before it, then the estimates."""
     means = batch.sums / batch.pulls
-    high, low = rivals(state, batch.arms)
+    high, low = rivals(state.pulls, state.estimate.values, batch.arms)
     enter(state.accounts[0], batch, means, high, low)
     for row in range(1, state.opened):
         high, low = led(state, batch, row)

@@ -20,6 +20,9 @@ from bestarm.core.state import View
 
 STEPS = 13
 RATIOS = 0.02 * 200.0 ** (np.arange(STEPS) / (STEPS - 1.0))  # log odds ratios, from 0.02 to 4
+# What each of them is given of the wealth: most effects lie around 0.3, few are ten times smaller or larger.
+WEIGHTS = np.exp(-0.5 * (np.log(RATIOS / 0.3) / 1.2) ** 2)
+WEIGHTS /= WEIGHTS.sum()
 FORGET = 0.5  # what a site's earlier batches count for beside its last one
 LEAST_RATE = 1e-6
 MOST_GRAIN = 100.0
@@ -30,9 +33,9 @@ def two_by_two(state: Race, setting: Setting) -> Reading:
 
     With rates p_i > p_k chosen before the batch and `p = (n_i p_i + n_k p_k)/(n_i + n_k)`, a batch multiplies
     an account of i against k by `e = (p_i/p)^{s_i} ((1−p_i)/(1−p))^{n_i−s_i} (p_k/p)^{s_k}
-    ((1−p_k)/(1−p))^{n_k−s_k}`, s being sums of rewards scaled to [0, 1]. An account is worth the average of
-    these products over a grid of log odds ratios; the two rates are placed around the site's rate in its
-    earlier batches. Accounts, shares and the stop are those of `rule_out`.
+    ((1−p_k)/(1−p))^{n_k−s_k}`, s being sums of rewards scaled to [0, 1]. An account is worth a weighted
+    average of these products over a grid of log odds ratios; the two rates are placed around the site's rate in
+    its earlier batches. Accounts, shares and the stop are those of `rule_out`.
 
     *Proof.* Let k be the best arm in the batch. For outcomes in [0, 1] with means x_i ≤ x_k, a^x ≤ 1 − x + ax
     bounds the mean of e by E_i(x_i)^{n_i} E_k(x_k)^{n_k}, E_i(x) = x p_i/p + (1−x)(1−p_i)/(1−p). E_i rises and
@@ -55,7 +58,7 @@ def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     width = setting.high - setting.low
     yes = (batch.sums - batch.pulls * setting.low) / width
     sites, rate = rate_of(state.sites, batch.site)
-    high, low = rivals(state, batch.arms)
+    high, low = rivals(state.pulls, state.estimate.values, batch.arms)
     enter(state.accounts[0], batch, yes, high, low, rate, RATIOS)
     for row in range(1, state.opened):
         high, low = led(state, batch, row)
@@ -147,7 +150,7 @@ def judge(view: View, accounts: Floats, leaders: Counts, setting: Setting) -> tu
     rows, level = accounts.shape[0], math.log(1.0 / setting.delta)
     highest, worths = np.empty((rows, setting.arms)), np.empty((rows, setting.arms))
     for row in range(rows):
-        highest[row], worths[row] = log_means(accounts[row, :STEPS])
+        highest[row], worths[row] = log_means(accounts[row, :STEPS], WEIGHTS)
     return left_over(view, worths, highest - worths, accounts[:, STEPS].copy(), leaders, level, 0.0)
 
 

@@ -13,7 +13,7 @@ from bestarm.core.state import View
 from bestarm.core.trigger.aim import EARLY, THRIFT_PARAMETER
 
 # The dial, by what is to be spared: l, growth a, reach h and aim c of a batch.
-DIAL = ((1.0, 0.05, 0.7, 0.5), (2.0, 0.07, 1.0, 0.65), (2.2, 0.4, 4.0, 0.95))
+DIAL = ((1.0, 0.05, 0.7, 0.5), (2.0, 0.07, 1.0, 0.65), (2.2, 0.4, 4.0, 0.85))
 CROWD = 25.0  # arms beside the leader that are worth having in one batch
 USUAL = 5.0  # arms for which the dial was tuned
 # The same dial for arms with features; l is in pulls a direction.
