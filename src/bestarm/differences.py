@@ -51,11 +51,11 @@ class Comparisons:
         self.samples = 0
 
     def contrasts(self, batch: Batch) -> Iterator[Contrast]:
-        """Of every row whose base is in the batch."""
+        """Of every row whose base is in the batch, beside at least one other arm."""
         means = batch.sums / batch.pulls
         for row, base in enumerate(self.bases):
             place = np.flatnonzero(batch.arms == base)
-            if place.shape[0]:
+            if place.shape[0] and batch.arms.shape[0] > 1:
                 low = np.flatnonzero(batch.arms != base)
                 weights = shared_weights(batch.pulls[place], batch.pulls[low])
                 yield Contrast(row, batch.arms[low], weights, means[place] - means[low])

@@ -13,6 +13,7 @@ from scipy.stats import gamma
 
 import bestarm
 from bestarm.core.arrays import Floats
+from bestarm.core.batch import Batch
 from bestarm.core.tally import Tally
 from bestarm.differences import Comparisons
 from bestarm.methods.composed import batch_of
@@ -151,3 +152,14 @@ def test_unequal_noise_agrees_with_an_integral() -> None:
     least = min(sum(log_e(*pair, variance) for pair in pairs) for variance in np.geomspace(1, 30, 400))
     assert log_unequal(residuals, freedoms)[0] == pytest.approx(least, abs=0.03)
     assert log_unequal(residuals, freedoms)[0] <= least
+
+
+def test_a_batch_of_the_leader_alone_says_nothing() -> None:
+    """A site that can do one arm only sends such batches."""
+    method = bestarm.method("sharp", bestarm.Problem(["A", "B"], sigma=0.3), agents=2)
+    oddities, comparisons = Oddities(method), Comparisons(2)
+    for position, arms in enumerate(([0, 1], [0, 1], [0])):
+        batch = Batch(0, np.array(arms), np.full(len(arms), 20), np.full(len(arms), 10.0), np.empty(0))
+        oddities.add(batch, "lab", position, comparisons)
+        comparisons.add(batch, 0)
+    assert oddities.found(comparisons) == ()

@@ -20,7 +20,7 @@ from bestarm import Problem, Server, Upload, method
 from bestarm.client.connection import Connection
 from bestarm.protocol.messages import verdict_to_json
 
-ROUNDS = int(os.environ.get("BESTARM_KILLS", "25"))  # on each storage; `make soak` goes a hundred
+ROUNDS = int(os.environ.get("BESTARM_KILLS", "12"))  # on each storage; `make soak` goes a hundred
 SITES = ("lab-a", "lab-b", "lab-c")
 STUDIES = [f"study-{k}" for k in range(1, 21)]
 
