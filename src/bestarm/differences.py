@@ -15,8 +15,10 @@ import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
+from bestarm.core.bets import PAIR
 from bestarm.core.race import SETTLED, shared_weights
-from bestarm.core.scatter import UNKNOWN
+from bestarm.core.scatter import SHARE, UNKNOWN, scatter_bound
+from bestarm.core.stopping.items import FREEDOM, R
 from bestarm.core.stopping.rule_out import noise_and_level
 from bestarm.methods.composed import Method
 
@@ -43,17 +45,30 @@ class Comparisons:
     ...     comparisons.add(Batch(0, np.arange(2), np.full(2, 20), np.array([15.0, 10.0]), np.empty(0)), 0)
     >>> comparisons.bases, comparisons.accounts[1].tolist()
     ([-1, 0], [[0.0, 2.5], [0.0, 10.0]])
+
+    With items a batch's own pairs count: w is half of how many items have both, and the difference that of the
+    rewards on them, times `turn`, which is −1 where the lowest is wanted. There is one for each arm and the
+    rival that its plan named, mostly the leader.
     """
 
-    def __init__(self, arms: int, control: int = NOBODY) -> None:
+    def __init__(self, arms: int, control: int = NOBODY, turn: float = 1.0) -> None:
         self.bases = [control]
+        self.turn = turn
         self.accounts = [np.zeros((2, arms))]
         self.samples = 0
 
     def contrasts(self, batch: Batch) -> Iterator[Contrast]:
         """Of every row whose base is in the batch, beside at least one other arm."""
         means = batch.sums / batch.pulls
+        paired = batch.against.shape[0] == PAIR * batch.arms.shape[0]
         for row, base in enumerate(self.bases):
+            if paired:
+                pairs, totals, _ = batch.against.reshape(-1, PAIR).T
+                low = np.flatnonzero((batch.rivals == base) & (pairs > 0.0) & (base >= 0))
+                if low.shape[0]:
+                    gaps = self.turn * totals[low] / pairs[low]
+                    yield Contrast(row, batch.arms[low], 0.5 * pairs[low], gaps)
+                continue
             place = np.flatnonzero(batch.arms == base)
             if place.shape[0] and batch.arms.shape[0] > 1:
                 low = np.flatnonzero(batch.arms != base)
@@ -116,7 +131,9 @@ def differences(method: Method, state: Any, leader: int, comparisons: Comparison
     An arm's difference is estimated by −Z/V, the average over the batches with both, weighted by w, of the
     arm's mean less the base's. Its half width is `σ √(2 (V+ρ) (log(1/α) + ½ log(1 + V/ρ))) / V`, where α is
     δ/((K−1) j (j+1)) for the j-th leader and δ/(K−1) for the control. Where sigma is measured, its bound takes
-    its place and 0.95 δ that of δ; for yes/no and bounded rewards sigma is half of the range.
+    its place and 0.95 δ that of δ; for yes/no and bounded rewards sigma is half of the range. With items every
+    arm has the bound of its own scale, at δ/20 for all of them together; for yes/no and bounded rewards sigma
+    is then 1/√2 of the range, since what an item gives with two arms may depend on each other.
 
     *Proof.* Let d_b be the true difference in a batch, whatever it is, and d = Σ w d_b / V. Given the past,
     w (D_base − D_k − d_b) has mean 0 and is σ√w-sub-Gaussian, so for every s exp(s(Z − Vd)/σ² − s²V/(2σ²)) is a
@@ -131,7 +148,7 @@ def differences(method: Method, state: Any, leader: int, comparisons: Comparison
     """
     setting, names = method.setting, method.problem.arms
     sigma, level = _noise_and_level(method, state)
-    if sigma >= UNKNOWN:
+    if np.min(sigma) >= UNKNOWN:
         return ()
     rows = [row for row, base in enumerate(comparisons.bases) if row == 0 or base == leader]
     rows = [row for row in rows if comparisons.accounts[row].any()]
@@ -148,7 +165,7 @@ def differences(method: Method, state: Any, leader: int, comparisons: Comparison
     return tuple(found)
 
 
-def half_widths(weights: Floats, sigma: float, level: float, rho: float) -> Floats:
+def half_widths(weights: Floats, sigma: float | Floats, level: float, rho: float) -> Floats:
     """`σ √(2 (V+ρ) (level + ½ log(1 + V/ρ))) / V`, infinite where V is 0.
 
     >>> half_widths(np.array([0.0, 100.0]), 0.3, 3.0, 9.0).round(3).tolist()
@@ -159,8 +176,16 @@ def half_widths(weights: Floats, sigma: float, level: float, rho: float) -> Floa
     return np.where(weights > 0.0, widths, np.inf)
 
 
-def _noise_and_level(method: Method, state: Any) -> tuple[float, float]:
+def _noise_and_level(method: Method, state: Any) -> tuple[float | Floats, float]:
     """Sigma or its bound, and log(1/δ) for what is left of δ; no bound where the state measures no noise."""
+    setting = method.setting
+    if method.test.noise == "own":
+        alpha = SHARE * setting.delta / max(setting.counted - 1, 1)
+        both = state.accounts[0, [R, FREEDOM]].T.tolist()
+        scales = [scatter_bound(residual, freedom, alpha) for residual, freedom in both]
+        return np.minimum(scales, UNKNOWN), math.log(1.0 / ((1.0 - SHARE) * setting.delta))
+    if method.problem.items:
+        return math.sqrt(2.0) * setting.sigma, math.log(1.0 / setting.delta)
     if not hasattr(state, "residual"):
         return noise_and_level(0.0, 0.0, method.setting)
     return noise_and_level(state.residual, state.freedom, method.setting)

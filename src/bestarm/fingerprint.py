@@ -20,6 +20,7 @@ def fingerprint_of(
     rewards: str | None = None,
     goal: str = HIGHEST,
     sites: str | None = None,
+    items: bool = False,
 ) -> str:
     """That of all that fixes the statistics: not the name, not the means.
 
@@ -32,8 +33,9 @@ def fingerprint_of(
     parts: list[object] = [arms, features, sigma, delta, epsilon, reward_range]
     if centre != middle_of(reward_range):
         parts.append(centre)
-    usual = {"rewards": implied_rewards(reward_range), "goal": HIGHEST, "sites": None}
-    said = {"rewards": rewards or usual["rewards"], "goal": goal, "sites": sites}
+    likely = implied_rewards(reward_range)
+    usual = {"rewards": likely, "goal": HIGHEST, "sites": None, "items": False}
+    said = {"rewards": rewards or likely, "goal": goal, "sites": sites, "items": items}
     unusual = {key: word for key, word in said.items() if word != usual[key]}
     if unusual:
         parts.append(unusual)

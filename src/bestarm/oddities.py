@@ -70,6 +70,7 @@ class Oddities:
     def __init__(self, method: Method) -> None:
         self.names = method.problem.arms
         self.setting = method.setting
+        self.stretch = math.sqrt(2.0) if method.problem.items else 1.0  # rewards on one item may be related
         self.centre = method.problem.centre
         self.upward = method.reflect(1.0) > method.reflect(0.0)
         self.of_arms = np.zeros((2, len(self.names)))  # sums of squares, degrees of freedom
@@ -134,7 +135,7 @@ class Oddities:
     def _sigma(self) -> float:
         """Sigma, or a bound that it exceeds at any time with probability at most its share."""
         if self.setting.sigma > 0.0:
-            return self.setting.sigma
+            return self.setting.sigma * self.stretch
         residual, freedom = self.of_arms.sum(axis=1).tolist()
         return scatter_bound(residual, freedom, SHARES["sigma"])
 

@@ -23,6 +23,7 @@ class ArmStanding:
     estimate: float | None
     odds: float | None
     ruled_out: bool
+    unit: str = "pulls"  # or items, where every arm is tried once on each
 
     def __str__(self) -> str:
         """What speaks against it.
@@ -35,14 +36,16 @@ class ArmStanding:
     @property
     def words(self) -> str:
         """What speaks against it, without its name; its pulls where there are no odds."""
-        return self.against or f"{self.pulls:,} pulls"
+        return self.against or f"{self.pulls:,} {self.unit}"
 
     @property
     def against(self) -> str:
         """What speaks against it, where there are odds; else nothing."""
         if self.odds is None:
             return ""
-        return "ruled out" if self.ruled_out else f"{odds_in_words(self.odds)} against"
+        if not self.ruled_out:
+            return f"{odds_in_words(self.odds)} against"
+        return f"ruled out after {self.pulls:,} items" if self.unit == "items" else "ruled out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ def standing(method: Method, state: Any) -> Standing:
     """
     setting, test, names = method.setting, method.test, method.problem.arms
     leader = method.read(state).leader
-    measured = SHARE if test.noise == "either" and setting.sigma == 0.0 else 0.0
+    measured = SHARE if test.noise == "own" or (test.noise == "either" and setting.sigma == 0.0) else 0.0
     needed = 1.0 / ((1.0 - measured) * setting.delta)
     logs = None if test.odds is None else test.odds(state, setting).tolist()
     means = [interval.mean for interval in intervals(method, state)]
@@ -115,6 +118,7 @@ def standing(method: Method, state: Any) -> Standing:
             mean,
             None if logs is None else _odds(logs[k]),
             logs is not None and k != leader and logs[k] >= math.log(needed),
+            "items" if method.problem.items else "pulls",
         )
         for k, (arm, pulls, mean) in enumerate(zip(names, state.pulls.tolist(), means, strict=True))
     )

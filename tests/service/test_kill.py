@@ -23,6 +23,7 @@ from bestarm.protocol.messages import verdict_to_json
 ROUNDS = int(os.environ.get("BESTARM_KILLS", "12"))  # on each storage; `make soak` goes a hundred
 SITES = ("lab-a", "lab-b", "lab-c")
 STUDIES = [f"study-{k}" for k in range(1, 21)]
+WITH_ITEMS = STUDIES[::4]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -63,7 +64,8 @@ class Federation:
         self.admin = Connection(self.url, token_file.read_text().strip())
         self.tokens: dict[str, dict[str, str]] = {site: {} for site in SITES}
         for study in STUDIES:
-            problem = Problem(["A", "B", "C"], name=study, sigma=0.3 * UNIT, delta=0.05, epsilon=0.0)
+            items = study in WITH_ITEMS
+            problem = Problem(["A", "B", "C"], name=study, sigma=0.3 * UNIT, delta=0.05, items=items)
             body = {"problem": problem.to_dict(), "method": "sharp", "agents": len(SITES), "parameters": {}}
             self.admin.call("POST", "/v1/studies", body)
             for site in SITES:
@@ -199,8 +201,9 @@ def uploaded(export: dict[str, Any], site: str) -> dict[str, tuple[int, float]]:
     for row in export["uploads"]:
         if row["agent"] == site:
             sequences.append(row["sequence"])
-            for arm, (pulls, total) in row["tally"].items():
+            for arm, (pulls, total, *pairs) in row["tally"].items():
                 before = found.get(arm, (0, 0.0))
                 found[arm] = (before[0] + pulls, before[1] + total)
+                assert bool(pairs) == (export["study"] in WITH_ITEMS)
     assert sequences == list(range(1, len(sequences) + 1))
     return found

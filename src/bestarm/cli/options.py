@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
-import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -21,6 +19,7 @@ from bestarm.problem import Problem
 from bestarm.problem.file import naming, read_text
 from bestarm.reward import BOUNDED, YES_NO
 from bestarm.simulation.schedule import Offline, Schedule
+from bestarm.simulation.table import read_table
 from bestarm.simulation.world import ALIASES, World
 
 AGENTS = 10
@@ -61,6 +60,14 @@ Interactions = Annotated[
         "arm, drawn anew for each run; the best arm stays the best everywhere."
     ),
 ]
+ItemEffects = Annotated[
+    float,
+    typer.Option(
+        help="How much items differ: the standard deviation of what an item adds to all arms, with yes-no and "
+        "bounded to their log odds."
+    ),
+]
+ItemInteractions = Annotated[float, typer.Option(help="The same for what an item adds to each arm by itself.")]
 
 
 @dataclass(frozen=True)
@@ -91,12 +98,22 @@ class Options:
     rewards: Rewards = None
     table: Annotated[
         Path | None,
-        typer.Option(metavar="rewards.csv", help="Measured rewards to draw from, with columns arm,value."),
+        typer.Option(
+            metavar="yields.csv",
+            help="Measured rewards to draw from: a row an item, a column an arm, the first column the item's "
+            "name; or the columns arm,value.",
+        ),
+    ] = None
+    items: Annotated[
+        bool | None,
+        typer.Option("--items", help="Try every item with all arms of a batch.", show_default=False),
     ] = None
     noise: Noise = None
     offsets: Offsets = None
     drift: Drift = 0.0
     interactions: Interactions = 0.0
+    item_effects: ItemEffects = 0.0
+    item_interactions: ItemInteractions = 0.0
     set: Annotated[
         list[str] | None,
         typer.Option(metavar="name=value", help=SET_HELP),
@@ -169,6 +186,7 @@ class Options:
         if table is not None and self.rewards not in (None, "table"):
             raise UserError(f"--table is given, but --rewards is {self.rewards}; leave one of them out.")
         world = read_world(self.rewards, self.noise, self.offsets, self.drift, self.interactions)
+        world = replace(world, item_effects=self.item_effects, item_interactions=self.item_interactions)
         problem = self._read_problem(table)
         schedule = self._read_schedule()
         engine = self.engine
@@ -179,6 +197,7 @@ class Options:
 
     def _read_problem(self, table: dict[str, list[float]] | None) -> Problem:
         given: dict[str, Any] = {"sigma": self.sigma, "delta": self.delta, "epsilon": self.epsilon}
+        given["items"] = self.items
         given = {key: value for key, value in given.items() if value is not None}
         if self.problem is not None and self.means is not None:
             raise UserError("a problem file and --means are both given; the means belong into the file.")
@@ -191,7 +210,8 @@ class Options:
                 "there is no problem: give a problem.toml, or for instance --means 0.9,0.8,0.7 --sigma 0.3."
             )
         if self.means is not None:
-            problem = Problem.quick(numbers("--means", self.means), **given)
+            items = {"items": True} if given.pop("items", False) else {}
+            problem = override(Problem.quick(numbers("--means", self.means), **given), items)
             # Without a sigma the method is told what the rewards are.
             told = self.sigma is None and ALIASES.get(self.rewards or "", self.rewards) == YES_NO
             return override(problem, {"rewards": YES_NO} if told else {})
@@ -308,36 +328,6 @@ def words(option: str, text: str, size: int) -> tuple[int, *tuple[float, ...]]:
     except ValueError:
         form = "AGENT:FROM:UNTIL, for instance 3:100:200" if size == 3 else "AGENT:TIME, for instance 3:100"
         raise UserError(f"{option} is {text!r}; it must be {form}.") from None
-
-
-def read_table(path: Path) -> dict[str, list[float]]:
-    """Measured rewards by arm, from a CSV file with the columns arm and value."""
-    found: dict[str, list[float]] = {}
-    with naming(str(path)):
-        rows = csv.reader(io.StringIO(read_text(path), newline=""), skipinitialspace=True)
-        try:
-            header = [cell.strip() for cell in next(rows, [])]
-            if header != ["arm", "value"]:
-                raise UserError(f"line 1 is {','.join(header)!r}; the columns must be arm,value.")
-            for row in rows:
-                if row:
-                    arm, value = read_measurement(row, rows.line_num)
-                    found.setdefault(arm, []).append(value)
-        except csv.Error as error:
-            raise UserError(f"line {rows.line_num} is not valid CSV: {error}.") from None
-        if not found:
-            raise UserError("there are no rewards below the header.")
-    return found
-
-
-def read_measurement(row: Sequence[str], line: int) -> tuple[str, float]:
-    """An arm and a value."""
-    if len(row) != 2:
-        raise UserError(f"line {line} has {len(row)} cells; it must have 2, arm and value.")
-    try:
-        return row[0].strip(), float(row[1])
-    except ValueError:
-        raise UserError(f"line {line}: value is {row[1].strip()!r}; it must be a number.") from None
 
 
 def read_replay(path: Path) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from bestarm.client.connection import resolve
 from bestarm.client.journal import JournalError
 from bestarm.client.lab import JOURNAL, Lab, connect
 from bestarm.errors import Refused, ServiceError, UserError
-from bestarm.protocol.messages import Trial, verdict_from_json
+from bestarm.protocol.messages import Trial, trial_to_json, verdict_from_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -78,6 +78,10 @@ def ask(
         Path | None,
         typer.Option("--worksheet", metavar="sheet.csv", help="Write them to a new table."),
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(metavar="items.txt", help="This site's own items, one a line; the journal keeps them."),
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="The open trials once more, and no new ones.")] = False,
     wait: Wait = 0.0,
     output: Output = Format.table,
@@ -88,20 +92,24 @@ def ask(
     """
     if sheet is not None:
         worksheet.check_new(sheet)
+    if items is not None:
+        lab.keep_items(items)
     if not again:
         look_for_the_end(lab)
     trials = lab.open if again else lab.ask(n, wait)
     if sheet is not None and trials:
         worksheet.write(sheet, trials, lab.terms, lab.site)
-        fewer = "" if again or len(trials) == n else ", all that the plan still has"
+        fewer = "" if again or lab.terms.items or len(trials) == n else ", all that the plan still has"
         written = f"{count(len(trials), 'trial')} in {sheet}{fewer}"
         say(f"{written}; fill in the rewards, then bestarm tell --worksheet {sheet}.")
         for sentence in said_now(lab):
             say(sentence)
     if output is Format.json:
-        print_json([{"trial": trial.number, "arm": trial.arm} for trial in trials])
+        print_json([trial_to_json(trial) for trial in trials])
     elif trials and sheet is None:
-        print_table(trial_table([(trial.number, trial.arm) for trial in trials]))
+        print_table(trial_table(list(map(trial_to_json, trials))))
+    if not again and (sentence := whole_items(lab, trials, n)):
+        say(sentence)
     if lab.finished:
         say(outlook(lab))
     elif again and not trials:
@@ -146,7 +154,7 @@ def tell(
                 raise UserError(row.refusal)
             if row.site not in ("", lab.site):
                 raise UserError(f"it is a trial of {row.site}, and this is {lab.site}.")
-            known.append(lab.tell(Trial(row.trial, row.arm), row.reward))
+            known.append(lab.tell(Trial(row.trial, row.arm, row.item or None), row.reward))
         except UserError as error:
             refused.append({"line": row.line, "error": str(error)})
     told, before = known.count(True), known.count(False)
@@ -215,7 +223,7 @@ def status(lab: Lab, output: Output = Format.table) -> None:
     print_table(f"Study {site['study']}, agent {site['agent']}: {count(site['uploads'], 'upload')} so far.")
     print_table(outlook(lab))
     if site["open"]:
-        print_table(trial_table([(row["trial"], row["arm"]) for row in site["open"]], "Open trials"))
+        print_table(trial_table(site["open"], "Open trials"))
     if study is not None and not lab.finished:
         verdict = verdict_from_json(study["verdict"])
         print_table(f"All sites, {count(study['uploads'], 'upload')}: {verdict}")
@@ -253,13 +261,27 @@ def said_now(lab: Lab) -> list[str]:
     return [] if standing["error"] is None else [standing["sentence"]]
 
 
-def trial_table(trials: Sequence[tuple[int, str]], title: str | None = None) -> Table:
+def trial_table(trials: Sequence[Mapping[str, Any]], title: str | None = None) -> Table:
     """Numbers to the right, names to the left."""
-    table = make_table("trial", "arm", title=title)
-    table.columns[0].justify, table.columns[1].justify = "right", "left"
-    for trial, arm in trials:
-        table.add_row(str(trial), arm)
+    columns = [name for name in ("trial", "item", "arm") if name in trials[0]]
+    table = make_table(*columns, title=title)
+    table.columns[0].justify = "right"
+    for column in table.columns[1:]:
+        column.justify = "left"
+    for trial in trials:
+        table.add_row(*(str(trial[name]) for name in columns))
     return table
+
+
+def whole_items(lab: Lab, trials: Sequence[Trial], n: int) -> str:
+    """What to say where trials come by whole items and are not as many as were asked for."""
+    if not lab.terms.items or len(trials) == n or not trials:
+        return ""
+    items, many = count(len({trial.item for trial in trials}), "whole item"), count(len(trials), "trial")
+    if len(trials) > n:
+        return f"every item is tried with {count(len(lab.agent.plan.arms), 'arm')} now: {items}, {many} for {n}."
+    rest = f"no more fit into {n}" if lab.agent.to_hand_out else "all that the plan still has"
+    return f"{items}, {many}: {rest}."
 
 
 def report(lab: Lab, output: Format, sentence: str) -> None:

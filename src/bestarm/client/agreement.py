@@ -31,16 +31,16 @@ def check_identity(journal: Journal, theirs: Identity) -> None:
             f"journal {journal.path}: it belongs to agent {mine.agent!r}, and the token to {theirs.agent!r}; "
             "each agent needs a journal of its own."
         )
-    if (mine.study, mine.terms.fingerprint, mine.terms.squares, mine.terms.bets) != (
-        theirs.study,
-        theirs.terms.fingerprint,
-        theirs.terms.squares,
-        theirs.terms.bets,
-    ):
+    if _about(mine) != _about(theirs):
         raise UserError(
             f"journal {journal.path}: it was started for another study of the name {mine.study!r}, "
             "about another problem; a new study needs a new journal."
         )
+
+
+def _about(identity: Identity) -> tuple[object, ...]:
+    terms = identity.terms
+    return identity.study, terms.fingerprint, terms.squares, terms.bets, terms.pairs
 
 
 def check_sequence(journal: Journal, agent: Agent | None, theirs: int) -> None:

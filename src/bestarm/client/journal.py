@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from bestarm.client.items import Items, Label, check_same, checked_items
 from bestarm.client.upgrade import FIRST, upgrade
 from bestarm.core.plan import Plan
 from bestarm.errors import ServiceError, UserError
@@ -33,6 +34,7 @@ SCHEMA = (
     "CREATE TABLE about (body TEXT NOT NULL)",
     "CREATE TABLE own (id TEXT NOT NULL, seed TEXT NOT NULL)",
     "CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL)",
+    "CREATE TABLE items (labels TEXT NOT NULL)",
     "CREATE TABLE batch (position INTEGER PRIMARY KEY, event TEXT NOT NULL,"
     " trial INTEGER NOT NULL, arm TEXT NOT NULL, reward REAL NOT NULL, body TEXT NOT NULL)",
     "CREATE TABLE told (trial INTEGER PRIMARY KEY, arm TEXT NOT NULL, reward REAL NOT NULL)",
@@ -119,6 +121,7 @@ class Journal:
                 self.id, self.seed = map(str, self._database.execute("SELECT id, seed FROM own").fetchone())
                 self.identity = self._read_identity()
                 self.said = self._read_said()
+                self.items = Items(self._read_labels(), self.seed)
         except BaseException:
             self._database.close()
             raise
@@ -185,6 +188,24 @@ class Journal:
     def _read_said(self) -> Said | None:
         row = self._database.execute("SELECT plate, cannot, number FROM said").fetchone()
         return None if row is None else Said(row[0], tuple(json.loads(row[1])), row[2])
+
+    def _read_labels(self) -> tuple[Label, ...]:
+        row = self._database.execute("SELECT labels FROM items").fetchone()
+        return () if row is None else tuple(json.loads(row[0]))
+
+    def keep_items(self, given: object, begun: bool) -> None:
+        """Write down the site's list of items, before the first was `begun`; afterwards it must be the same."""
+        labels = checked_items(given)
+        if self.items.labels:
+            check_same(self.path, self.items.labels, labels)
+            return
+        if begun:
+            raise UserError(
+                f"journal {self.path}: items were handed out by number already; a list must come first."
+            )
+        with self._explained("written"), self._transaction():
+            self._database.execute("INSERT INTO items VALUES (?)", [json.dumps(labels)])
+        self.items = Items(labels, self.seed)
 
     def say(self, said: Said) -> None:
         """Write down how the site works, before the server hears of it."""
@@ -276,9 +297,16 @@ def reply_line(agent: Agent, reply: Download | Stop) -> Line:
     }
     if agent.plan.rivals:
         body["rivals"] = agent.plan.rivals
+    if agent.terms.items:
+        body["next_item"] = agent.next_item
     if reply.arms:
         body["names"] = reply.arms
     return Line(Happening.DOWNLOAD, body=json.dumps(body))
+
+
+def asked_line(trial: Trial) -> Line:
+    """The line for a trial that is handed out; its item is a number there."""
+    return Line(Happening.ASKED, trial.number, trial.arm, body="" if trial.item is None else str(trial.item))
 
 
 def upload_line(agent: Agent) -> Line:
@@ -290,7 +318,8 @@ def upload_line(agent: Agent) -> Line:
 def _repeat(agent: Agent, line: Line) -> None:
     """Do again what a line of the log says; a line that does not fit is a mistake of ours and raises."""
     if line.what is Happening.ASKED:
-        if agent.hand_out(agent.terms.arms.index(line.arm)) != Trial(line.trial, line.arm):
+        item = int(line.body or 0)
+        if agent.hand_out(agent.terms.arms.index(line.arm), item) != Trial(line.trial, line.arm, item or None):
             raise ValueError(f"the journal's trial {line.trial} is not the next one")
     elif line.what is Happening.TOLD:
         agent.tell(line.trial, line.reward)
@@ -307,6 +336,6 @@ def _repeat(agent: Agent, line: Line) -> None:
         agent.receive(reply_from_json(json.loads(line.body), agent.terms))
     else:
         body = json.loads(line.body)
-        agent.resume(body["sequence"], body["next_number"])
+        agent.resume(body["sequence"], body["next_number"], body.get("next_item", 1))
         plan = Plan(tuple(body["arms"]), tuple(body["counts"]), tuple(body.get("rivals", ())))
         agent.start(plan, tuple(body.get("names", ())))

@@ -6,8 +6,9 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -16,12 +17,12 @@ import httpx
 
 from bestarm.client.connection import Connection
 from bestarm.client.exchange import Exchange
-from bestarm.client.journal import Happening, Journal, JournalError, Line, upload_line
+from bestarm.client.journal import Happening, Journal, JournalError, Line, asked_line, upload_line
 from bestarm.client.overview import Overview
 from bestarm.client.patience import Patience
 from bestarm.errors import ProblemWarning, ServiceError, UserError
 from bestarm.protocol.agent import Agent
-from bestarm.protocol.messages import Trial, verdict_to_json
+from bestarm.protocol.messages import Trial, trial_to_json, verdict_to_json
 from bestarm.protocol.terms import Terms
 from bestarm.verdict import Verdict
 
@@ -41,6 +42,7 @@ def connect(
     journal: str | os.PathLike[str] = JOURNAL,
     plate: int | None = None,
     cannot: Sequence[str] | None = None,
+    items: int | str | os.PathLike[str] | Iterable[int | str] | None = None,
     wait: float | None = 0.0,
     resume: bool = True,
     waiting: Callable[[str, float], None] | None = None,
@@ -58,7 +60,9 @@ def connect(
 
     `study` may be left out if the server knows just one for this token. `plate` is how many trials the site
     does at once: its plans become whole plates. `cannot` are the arms that it can't do: its plans have none of
-    them. Both are remembered and need not be given again; what is new holds from the next plan on. `wait` is
+    them. Both are remembered and need not be given again; what is new holds from the next plan on. `items` is
+    the site's own list, where the study has items: their names, a file with one a line, or how many there are;
+    without it they are numbered. The journal keeps it, and the random order in which they come. `wait` is
     how long to try the first time, in seconds, None for as long as it takes. With `resume`, trials that an
     earlier process left open are handed out first, under their old numbers. `waiting` is called with what is
     waited for and the seconds until the next try; the same goes to the log `bestarm.client`.
@@ -75,6 +79,8 @@ def connect(
             lab.sync(wait)
         elif lab.has_news:
             lab.try_to_say()
+        if items is not None:
+            lab.keep_items(items)
         opened.pop_all()
     return lab
 
@@ -98,6 +104,7 @@ class Lab:
         self.waiting_for = ""  # what keeps this site from going on, in a sentence; empty if nothing does
         self._exchange = Exchange(connection, journal, study, plate, cannot)
         self._lock = threading.RLock()
+        self._passes = 1  # through the list of items, of which was spoken
         # Trials that an earlier process left open, and that were not handed out again yet.
         self._left_open = set(self.agent.open) if resume and self.joined else set()
 
@@ -124,6 +131,13 @@ class Lab:
             raise
         except ServiceError as error:
             log.info("the server does not know yet how this site works: %s", error)
+
+    def keep_items(self, items: object) -> None:
+        """Write down the site's own list of items, once; afterwards it must be the same."""
+        if not self.terms.items:
+            raise UserError(f"study {self.site.split('/')[0]!r} has no items; leave them out.")
+        with self._lock:
+            self.journal.keep_items(items, self.agent.next_item > 1)
 
     @property
     def site(self) -> str:
@@ -152,7 +166,8 @@ class Lab:
     def open(self) -> list[Trial]:
         """The trials that were handed out and wait for their reward."""
         with self._lock:
-            return [Trial(number, self.terms.arms[arm]) for number, arm in sorted(self.agent.open.items())]
+            arms, found = self.terms.arms, sorted(self.agent.open.items())
+            return [Trial(number, arms[arm], self._label(number)) for number, arm in found]
 
     @property
     def finished(self) -> bool:
@@ -204,8 +219,23 @@ class Lab:
         with self._exchange.all_or_nothing():
             new = self.agent.ask(n - len(again))
             if new:
-                self.journal.append(*(Line(Happening.ASKED, trial.number, trial.arm) for trial in new))
-        return again + new
+                self.journal.append(*map(asked_line, new))
+        return again + [self._named(trial) for trial in new]
+
+    def _named(self, trial: Trial) -> Trial:
+        """A new trial with the site's own name of its item."""
+        if not isinstance(trial.item, int):
+            return trial
+        items = self.journal.items
+        if items.passes(trial.item) > max(self._passes, items.passes(max(trial.item - 1, 1))):
+            self._passes = items.passes(trial.item)
+            warnings.warn(items.again(), ProblemWarning, stacklevel=4)
+        return replace(trial, item=items.label(trial.item))
+
+    def _label(self, number: int) -> int | str | None:
+        """The site's own name of an open trial's item."""
+        item = self.agent.items.get(number)
+        return None if item is None else self.journal.items.label(item)
 
     def tell(self, trial: Trial | int, reward: float) -> bool:
         """Record what a trial gave; when this returns, the reward is safe. False if it was known already.
@@ -220,6 +250,7 @@ class Lab:
                 return self._already_told(trial, reward)
             arm = self.terms.arms[self.agent.open[number]]
             self._check_arm(trial, arm)
+            self._check_item(trial, self._label(number))
             with self._exchange.all_or_nothing():
                 lines = [Line(Happening.TOLD, number, arm, reward)]
                 if self.agent.tell(number, reward) is not None:
@@ -249,6 +280,11 @@ class Lab:
     def _check_arm(trial: Trial | int, arm: str) -> None:
         if isinstance(trial, Trial) and trial.arm != arm:
             raise UserError(f"trial {trial.number} is for arm {arm!r}, not for {trial.arm!r}.")
+
+    @staticmethod
+    def _check_item(trial: Trial | int, item: int | str | None) -> None:
+        if isinstance(trial, Trial) and trial.item is not None and str(trial.item) != str(item):
+            raise UserError(f"trial {trial.number} is on item {item!r}, not on {trial.item!r}.")
 
     def give_back(self, trial: Trial | int) -> None:
         """The experiment failed or can't be done: another `ask` hands out its place, as a new trial.
@@ -297,7 +333,7 @@ class Lab:
                 "plan": agent.plan.size,
                 "to_hand_out": agent.to_hand_out,
                 "told": agent.local.samples,
-                "open": [{"trial": trial.number, "arm": trial.arm} for trial in self.open],
+                "open": [trial_to_json(trial) for trial in self.open],
                 "waiting_for": self.waiting_for,
             }
 

@@ -22,6 +22,7 @@ def upgrade(run: Callable[..., Any], seed: str) -> None:
     run("ALTER TABLE own ADD COLUMN seed TEXT NOT NULL DEFAULT ''")
     run("UPDATE own SET seed = ?", [seed])
     run("CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL)")
+    run("CREATE TABLE items (labels TEXT NOT NULL)")
     for (body,) in run("SELECT body FROM about").fetchall():
         old = json.loads(body)
         new = {

@@ -16,6 +16,7 @@ from bestarm.protocol.messages import Trial
 from bestarm.protocol.terms import Terms
 
 NEEDED = ("trial", "arm", "reward")
+ITEM = "item"  # what a trial is tried on, where the study has items
 SITE = "site"  # whose trials these are, as study/agent: other sites have trials of the same numbers
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
@@ -33,6 +34,7 @@ class Filled:
     arm: str = ""
     reward: float = 0.0
     site: str = ""
+    item: str = ""
     refusal: str = ""
 
 
@@ -53,9 +55,12 @@ def write(path: str | os.PathLike[str], trials: Sequence[Trial], terms: Terms, s
         with Path(path).open("x", encoding="utf-8", newline="") as file:
             table = csv.writer(file, lineterminator="\n")
             features = [f"x{k}" for k in range(1, width + 1)]
-            table.writerow(["trial", "arm", *features, SITE, "reward", "note"])
+            item = [ITEM] if terms.items else []
+            table.writerow(["trial", *item, "arm", *features, SITE, "reward", "note"])
             for trial in trials:
-                table.writerow([trial.number, trial.arm, *rows.get(trial.arm, [""] * width), site, "", ""])
+                on = [trial.item] if terms.items else []
+                own = rows.get(trial.arm, [""] * width)
+                table.writerow([trial.number, *on, trial.arm, *own, site, "", ""])
     except OSError as error:
         raise UserError(f"{path}: it can't be written: {error.strerror}.") from None
 
@@ -138,12 +143,12 @@ def _strictly(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]
 
 
 def _rows(text: str, separator: str, header: list[str]) -> list[Filled]:
-    places = [header.index(name) for name in (*NEEDED, SITE) if name in header]
+    places = [header.index(name) if name in header else len(header) for name in (*NEEDED, SITE, ITEM)]
     lines = list(_records(text, separator))[1:]
     cells = [[record[place] if place < len(record) else "" for place in places] for _, record in lines]
     decimal_comma = any("," in reward for _, _, reward, *_ in cells)
     rows = []
-    for (line, record), (trial, arm, reward, *site) in zip(lines, cells, strict=True):
+    for (line, record), (trial, arm, reward, site, item) in zip(lines, cells, strict=True):
         try:
             if record == [BROKEN]:
                 raise UserError("it has a quotation mark that is out of place.")
@@ -153,7 +158,7 @@ def _rows(text: str, separator: str, header: list[str]) -> list[Filled]:
             match = TRIAL.fullmatch(trial)
             if match is None:
                 raise UserError(f"trial is {trial!r}; it must be the whole number that was handed out.")
-            rows.append(Filled(line, int(match[1]), arm, number(reward, decimal_comma), "".join(site)))
+            rows.append(Filled(line, int(match[1]), arm, number(reward, decimal_comma), site, item))
         except UserError as error:
             rows.append(Filled(line, refusal=str(error)))
     return _refuse_contradictions(rows)

@@ -10,14 +10,16 @@ from bestarm.core.arrays import Counts, Floats
 
 NOBODY = -1  # the site of what everybody knows from the beginning
 NONE = np.empty(0)
+NOONE = np.empty(0, np.int64)
 
 
 class Batch(NamedTuple):
     """One site's pulls between two messages: each arm once, with its pulls and the sum of what they gave.
 
-    `squares` are sums of (reward − centre)², and empty unless the test asks for them; `bets` are the sums of
-    `core.bets`, so many for each arm in its turn, and empty where there are none. `site` is the number of the
-    site in the order in which the sites joined.
+    `squares` are sums of (reward − centre)², and empty unless the test asks for them. `against` are the sums of
+    `core.bets` of each arm against its rival, so many for each arm in its turn, and `rivals` who these are, −1
+    for none; both are empty unless the test asks for them. `site` is the number of the site in the order in
+    which the sites joined.
     """
 
     site: int
@@ -25,4 +27,5 @@ class Batch(NamedTuple):
     pulls: Counts
     sums: Floats
     squares: Floats
-    bets: Floats = NONE
+    against: Floats = NONE
+    rivals: Counts = NOONE

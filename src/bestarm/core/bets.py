@@ -1,4 +1,4 @@
-"""Bets on the differences of two arms inside a batch: what a site adds up of its single rewards. No numpy."""
+"""What a site adds up of the differences of two arms inside a batch, from its single rewards. No numpy."""
 
 from __future__ import annotations
 
@@ -11,6 +11,45 @@ if TYPE_CHECKING:
 
 BETS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)  # shares of the wealth, put on "the rival is better"
 WIDTH = len(BETS)
+PAIR = 3  # of a pair of arms on the same items: how many, Σd, Σd²
+
+
+def add_against(
+    own: Sequence[float] | Floats,
+    rival: Sequence[float] | Floats,
+    factor: float,
+    width: int,
+    sums: MutableSequence[float] | Floats,
+    start: int,
+) -> None:
+    """Add what a test asks for, by how many numbers that is, to those of `sums` from `start` on."""
+    if width == PAIR:
+        add_pairs(own, rival, factor, sums, start)
+    else:
+        add_bets(own, rival, factor, sums, start)
+
+
+def add_pairs(
+    own: Sequence[float] | Floats,
+    rival: Sequence[float] | Floats,
+    factor: float,
+    sums: MutableSequence[float] | Floats,
+    start: int,
+) -> None:
+    """Add the pairs of rewards on the same items: their number, Σd and Σd². It compiles too.
+
+    d is the rival's less the arm's, times `factor`, which is negative where the lowest is the best.
+
+    >>> sums = [0.0] * PAIR
+    >>> add_pairs([0.25, 0.5], [0.5, 1.0], 1.0, sums, 0)
+    >>> sums
+    [2.0, 0.75, 0.3125]
+    """
+    for place in range(len(own)):
+        margin = factor * (rival[place] - own[place])
+        sums[start] += 1.0
+        sums[start + 1] += margin
+        sums[start + 2] += margin * margin
 
 
 def add_bets(

@@ -34,17 +34,22 @@ class Plan:
         rivals = tuple(places.get(rival, -1) for rival in self.rivals)
         return Plan(tuple(places[arm] for arm in self.arms), self.counts, rivals)
 
-    def fitted(self, plate: int | None, cannot: Collection[int], pulls: Sequence[int]) -> Plan:
+    def fitted(
+        self, plate: int | None, cannot: Collection[int], pulls: Sequence[int], items: bool = False
+    ) -> Plan:
         """The plan for a site that works in plates of so many trials, or that can't do some of the arms.
 
         A plan becomes as many whole plates as it needs, each arm in its proportion, the largest remainders
         rounded up. The share of an arm that the site can't do goes to the others of the plan; if there is none,
         to the arm with the fewest pulls that the site can do. The promise does not depend on what is pulled.
+        With items, plates have whole items, and there is nothing to share out: the other arms stay as they are.
 
         >>> Plan((0, 1), (3, 1)).fitted(6, (), [9, 9])
         Plan(arms=(0, 1), counts=(5, 1), rivals=())
         >>> Plan((0, 1), (3, 1)).fitted(None, {0}, [9, 9, 2])
         Plan(arms=(1,), counts=(4,), rivals=())
+        >>> Plan((0, 1, 2), (3, 3, 3)).fitted(6, {0}, [9, 9, 2], items=True)
+        Plan(arms=(1, 2), counts=(3, 3), rivals=())
         """
         if plate is None and not set(self.arms) & set(cannot):
             return self
@@ -53,7 +58,9 @@ class Plan:
             others = [arm for arm in range(len(pulls)) if arm not in cannot]
             able = {min(others, key=lambda arm: pulls[arm]): 1} if others else {}
         counts = list(able.values())
-        if counts:
+        if counts and items:
+            whole_items(counts, plate or 1)
+        elif counts:
             grow(counts, sum(counts), in_plates(self.size, plate or 1))
         return Plan(tuple(able), tuple(counts))
 
@@ -72,6 +79,20 @@ def whole_plates(counts: MutableSequence[int] | Counts, plate: int) -> int:
     if wanted > size:
         grow(counts, size, wanted)
     return wanted
+
+
+def whole_items(counts: MutableSequence[int] | Counts, plate: int) -> int:
+    """The same where every item is tried with all arms: plates have as many whole items as fit, at least one.
+
+    >>> counts = [3, 3, 3]
+    >>> whole_items(counts, 8), counts
+    (12, [4, 4, 4])
+    """
+    several = len(counts)
+    items = in_plates(counts[0], max(plate // several, 1))
+    for place in range(several):
+        counts[place] = items
+    return items * several
 
 
 def in_plates(size: int, plate: int) -> int:

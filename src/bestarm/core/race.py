@@ -101,7 +101,8 @@ def name_rivals(pulls: Counts, values: Floats, arms: Counts, named: Counts) -> N
 
 def single(arm: int, reward: float) -> Batch:
     """A single pull as a batch, which tells nothing about differences."""
-    return Batch(NOBODY, np.full(1, arm), np.ones(1, np.int64), np.full(1, reward), np.empty(0), np.empty(0))
+    one, nothing = np.ones(1, np.int64), np.empty(0)
+    return Batch(NOBODY, arm * one, one, np.full(1, reward), nothing, nothing, one[:0])
 
 
 def led(state: Race, batch: Batch, row: int) -> tuple[Counts, Counts]:

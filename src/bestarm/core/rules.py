@@ -118,15 +118,16 @@ class Test:
     read: Read
     radii: Radii | None = None
     parameters: tuple[Parameter, ...] = ()
-    noise: str = (
-        "known"  # it needs sigma; "either": it measures it where it is not given; "none": no use for it
-    )
+    # "known": it needs sigma; "either": it measures it where it is not given; "own": it measures that of each
+    # arm's differences; "none": it has no use for it.
+    noise: str = "known"
     sites_alike: bool = True  # an arm's mean must be the same at every site and all the time
     counts_agents: bool = False  # the number of agents is a part of its promise
     short_features: bool = False  # its proof needs features and weights of length at most 1
     every_arm: bool = True  # it says nothing before every arm was pulled
     squares: bool = False  # it asks for sums of squares, whether sigma is known or not
     bets: bool = False  # it asks for bets on differences inside a batch, from single rewards
+    pairs: bool = False  # it asks for differences of arms on the same items
     odds: Radii | None = None  # the logarithm of what speaks against each arm, where it tests each by itself
     goes_with: tuple[str, str] = ("lookahead", "aim")  # the selection and the trigger that suit it best
     inside_batches: bool = False  # it compares arms inside batches: one with a single arm tells it nothing
@@ -152,6 +153,7 @@ class Selection:
     needs_features: bool = False
     needs_linear: bool = False  # a test whose model is linear
     needs_race: bool = False  # a test that compares inside batches
+    on_items: bool = False  # its plans have every arm equally often, as items need it
     needs_designs: bool = False  # the linear programme of every pair of leader and challenger
     parameters: tuple[Parameter, ...] = ()
 

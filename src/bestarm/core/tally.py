@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bestarm.core.bets import WIDTH
-
 if TYPE_CHECKING:
     from bestarm.core.arrays import Counts, Floats
 
@@ -20,10 +18,10 @@ class Tally:
     """Pulls and reward sums of the arms that were pulled. Tallies add; it is all that ever crosses the network.
 
     Where a test asks for it there is a third number for each arm, the sum of the squares of (reward − centre);
-    the centre is a constant of the problem. Without it `squares` is empty. A test may ask for bets of each arm
-    against a rival instead (`core.bets`): `rivals` are their numbers, −1 for none, and `bets` the sums, so many
-    for each arm in its turn. Bets belong to their batch, and a sum of tallies has none. A tally is small where
-    few of many arms were pulled, and needs no numpy.
+    the centre is a constant of the problem. Without it `squares` is empty. A test may ask for sums of each arm
+    against a rival instead (`core.bets`): `rivals` are their numbers, −1 for none, and `against` the sums, so
+    many for each arm in its turn. They belong to their batch, and a sum of tallies has none. A tally is small
+    where few of many arms were pulled, and needs no numpy.
 
     >>> first = Tally.of([1, 0], [0.5, 0.0])
     >>> both = first + Tally.of([0, 2], [0.0, 1.5])
@@ -39,7 +37,7 @@ class Tally:
     sums: array[float]
     squares: array[float]
     rivals: array[int] = field(default_factory=lambda: array("q"))
-    bets: array[float] = field(default_factory=lambda: array("d"))
+    against: array[float] = field(default_factory=lambda: array("d"))
 
     @classmethod
     def of(
@@ -79,26 +77,29 @@ class Tally:
         """The same for another number of arms, at least as many as it names."""
         return self if arms == self.size else replace(self, size=arms)
 
-    def with_bets(self, rivals: Sequence[int], bets: Sequence[float]) -> Tally:
-        """The same with the bets of every arm."""
-        return replace(self, rivals=array("q", rivals), bets=array("d", bets))
+    def with_rivals(self, rivals: Sequence[int], against: Sequence[float]) -> Tally:
+        """The same with the sums of every arm against its rival."""
+        return replace(self, rivals=array("q", rivals), against=array("d", against))
 
     def renumbered(self, places: Mapping[int, int], arms: int) -> Tally:
-        """The same with other numbers for the arms, and without those that have none; nor bets against them."""
+        """The same with other numbers for the arms, and without those that have none; nor sums against them."""
         rows = {places[arm]: row for arm, row in self.rows.items() if arm in places}
         found = Tally.from_rows(rows, arms)
-        if not self.bets:
+        if not self.against:
             return found
-        bets = {places[arm]: bet for arm, bet in self._bets().items() if arm in places}
-        kept = {arm: (places.get(rival, -1), sums) for arm, (rival, sums) in bets.items()}
-        sums = [x if kept[arm][0] >= 0 else 0.0 for arm in found.arms for x in kept[arm][1]]
-        return found.with_bets([kept[arm][0] for arm in found.arms], sums)
+        rivals = {
+            places[arm]: (places.get(rival, -1), x) for arm, (rival, x) in self.duels.items() if arm in places
+        }
+        sums = [x if rivals[arm][0] >= 0 else 0.0 for arm in found.arms for x in rivals[arm][1]]
+        return found.with_rivals([rivals[arm][0] for arm in found.arms], sums)
 
-    def _bets(self) -> dict[int, tuple[int, list[float]]]:
-        """`arm: (rival, sums)`."""
+    @property
+    def duels(self) -> dict[int, tuple[int, list[float]]]:
+        """`arm: (rival, sums against it)`, where the test asks for them."""
+        width = len(self.against) // max(len(self.rivals), 1)
         return {
-            arm: (self.rivals[place], self.bets[place * WIDTH : (place + 1) * WIDTH].tolist())
-            for place, arm in enumerate(self.arms)
+            arm: (rival, self.against[place * width : (place + 1) * width].tolist())
+            for place, (arm, rival) in enumerate(zip(self.arms, self.rivals, strict=False))
         }
 
     @property
@@ -149,15 +150,16 @@ class Tally:
         return hash((self.size, *(tuple(column) for column in self._values())))
 
     def _values(self) -> tuple[array[Any], ...]:
-        return self.arms, self.counts, self.sums, self.squares, self.rivals, self.bets
+        return self.arms, self.counts, self.sums, self.squares, self.rivals, self.against
 
     def to_json(self, names: Sequence[str]) -> dict[str, list[Any]]:
         """The arms that were pulled, by name: `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`.
 
-        With bets: `{arm: [pulls, sum, rival, bet, bet, …]}`. Python's JSON keeps every bit.
+        With sums against a rival: `{arm: [pulls, sum, rival, bet, bet, …]}` or, for items, `{arm: [pulls, sum,
+        rival, pairs, Σd, Σd²]}`. Python's JSON keeps every bit.
         """
         rows: dict[str, list[Any]] = {names[arm]: row for arm, row in self.rows.items()}
-        for arm, (rival, sums) in self._bets().items() if self.bets else ():
+        for arm, (rival, sums) in self.duels.items():
             rows[names[arm]] += [None if rival < 0 else names[rival], *sums]
         return rows
 
@@ -176,4 +178,4 @@ class Tally:
             return cls.from_rows(rows, arms)
         found = cls.from_rows({arm: row[:2] for arm, row in rows.items()}, arms)
         rivals = [position.get(rows[arm][2], -1) for arm in found.arms]
-        return found.with_bets(rivals, [bet for arm in found.arms for bet in rows[arm][3:]])
+        return found.with_rivals(rivals, [x for arm in found.arms for x in rows[arm][3:]])

@@ -173,6 +173,13 @@ def _check_fit(
     if selection.needs_race and not test.inside_batches:
         races = either(known.name for known in TESTS.values() if known.inside_batches)
         raise UserError(f"{words} does not fit together: {selection.name} needs stopping={races}.")
+    if problem.items != selection.on_items or (problem.items and not (test.pairs or test.bets)):
+        whose = "has items" if problem.items else "has no items"
+        fit = [known.name for known in TESTS.values() if known.pairs or (known.bets and problem.items)]
+        ask = f"take {either(fit)} with selection=blocks" if problem.items else "set items = true"
+        raise UserError(f"{words} does not fit: problem {problem.name!r} {whose}; {ask}.")
+    if test.pairs and not problem.items:
+        raise UserError(f"{words} compares arms on the same items; set items = true.")
     if problem.sigma is None and test.noise == "known":
         others = working_without_sigma(problem, agents)
         who = name if name == test.name else f"{name} with stopping={test.name}"

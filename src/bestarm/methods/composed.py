@@ -10,6 +10,7 @@ import numpy as np
 
 from bestarm.core.arrays import Floats
 from bestarm.core.batch import NOBODY, Batch
+from bestarm.core.bets import PAIR, WIDTH
 from bestarm.core.breaking import Reading, settled
 from bestarm.core.plan import Plan
 from bestarm.core.race import name_rivals
@@ -64,10 +65,18 @@ class Method:
     @property
     def bets(self) -> float:
         """What brings a difference of rewards to [−1, 1], better above 0; 0 if nobody asks for bets."""
-        if not self.test.bets:
-            return 0.0
         width = self.setting.high - self.setting.low
-        return (1.0 if self.mirror is None else -1.0) / width
+        return (1.0 if self.mirror is None else -1.0) / width if self.test.bets else 0.0
+
+    @property
+    def pairs(self) -> float:
+        """What makes a difference of rewards on an item better above 0: ±1; 0 if nobody asks for pairs."""
+        return (1.0 if self.mirror is None else -1.0) if self.test.pairs else 0.0
+
+    @property
+    def against(self) -> int:
+        """How many sums of each arm against its rival a tally must have."""
+        return PAIR if self.test.pairs else WIDTH if self.test.bets else 0
 
     def begin(self, start: Tally | None = None) -> Any:
         """The state of a study in which nothing was measured, or in which everybody knows a tally."""
@@ -117,8 +126,8 @@ class Method:
         """
         plan = self._plan(state, cannot, reading)
         if plate is not None or cannot:
-            plan = plan.fitted(plate, cannot, state.pulls.tolist())
-        return self._with_rivals(state, plan) if self.test.bets else plan
+            plan = plan.fitted(plate, cannot, state.pulls.tolist(), self.problem.items)
+        return self._with_rivals(state, plan) if self.against else plan
 
     def _with_rivals(self, state: Any, plan: Plan) -> Plan:
         arms, named = np.array(plan.arms, np.int64), np.empty(len(plan.arms), np.int64)
@@ -185,5 +194,6 @@ def batch_of(tally: Tally, site: int) -> Batch:
         np.array(tally.counts, dtype=np.int64),
         np.array(tally.sums, dtype=np.float64),
         np.array(tally.squares, dtype=np.float64),
-        np.array(tally.bets, dtype=np.float64),
+        np.array(tally.against, dtype=np.float64),
+        np.array(tally.rivals, dtype=np.int64),
     )

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from bestarm.core.rules import Parameter, Selection, Test, Trigger, Value
 from bestarm.core.selection.balance import BALANCE
+from bestarm.core.selection.blocks import BLOCKS
 from bestarm.core.selection.directions import DIRECTIONS
 from bestarm.core.selection.greedy import GREEDY
 from bestarm.core.selection.lookahead import LOOKAHEAD
@@ -22,6 +23,7 @@ from bestarm.core.selection.ratio import RATIO
 from bestarm.core.stopping.betting import BETTING
 from bestarm.core.stopping.falinpe import FALINPE
 from bestarm.core.stopping.famabpe import FAMABPE
+from bestarm.core.stopping.items import ITEMS
 from bestarm.core.stopping.lingape import LINGAPE
 from bestarm.core.stopping.pairs import PAIRS
 from bestarm.core.stopping.rule_out import RULE_OUT
@@ -83,9 +85,9 @@ class Registry(Mapping[str, R]):
 
 TESTS: Registry[Test] = Registry(
     *(FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN),
-    *(RULE_OUT, TWO_BY_TWO, BETTING, RULE_OUT_FEATURES, RULE_OUT_SPAN),
+    *(RULE_OUT, TWO_BY_TWO, BETTING, ITEMS, RULE_OUT_FEATURES, RULE_OUT_SPAN),
 )
-SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, DIRECTIONS)
+SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, BLOCKS, DIRECTIONS)
 TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_SPAN, EVERY_PULL)
 METHODS: Registry[Recipe] = Registry(
     sharp.SHARP,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from bestarm.core.rules import Test, Value
+from bestarm.core.selection.blocks import BLOCKS
 from bestarm.core.stopping.betting import BETTING
+from bestarm.core.stopping.items import ITEMS
 from bestarm.core.stopping.pairs import PAIRS
 from bestarm.core.stopping.rule_out import RULE_OUT
 from bestarm.core.stopping.rule_out_features import RULE_OUT_FEATURES
 from bestarm.core.stopping.span import SPAN
 from bestarm.core.stopping.two_by_two import TWO_BY_TWO
+from bestarm.core.trigger.finish import FINISH
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
 from bestarm.problem.aims import ALIKE
@@ -27,7 +30,7 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     - `stopping`: where sites may differ, `rule-out`, which measures sigma if it is not given, `two-by-two` for
       yes/no rewards, `betting` for bounded ones, or `rule-out-features` for features of lower rank than there
       are arms (linearly independent ones add nothing). Where sites are alike, `pairs` and `span`, which
-      measure sigma too.
+      measure sigma too. With items, `items`, or `betting` for yes/no and bounded rewards.
     - `thrift`: what to spare, `samples`, `balanced` or `messages`.
     - `pseudo_count`: the mixture's ρ; the larger, the sharper for small gaps and the blunter for large ones. 9
       for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for features, chosen by trial on gaps of 0.1 to 0.5 at
@@ -48,6 +51,8 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
 
 def chosen_test(problem: Problem) -> Test:
     """The test that assumes no more than the problem says."""
+    if problem.items:
+        return ITEMS if problem.rewards == NORMAL else BETTING
     linear = rank_of(problem) < len(problem.arms)
     if problem.sites == ALIKE:
         return SPAN if linear else PAIRS
@@ -65,7 +70,7 @@ def rank_of(problem: Problem) -> int:
 
 def suited(test: Test, problem: Problem) -> dict[str, Value]:
     """What goes with a test."""
-    selection, trigger = test.goes_with
+    selection, trigger = (BLOCKS.name, FINISH.name) if problem.items else test.goes_with
     own = {parameter.name: parameter.default for parameter in test.parameters}
     count = own.get("pseudo_count") or PAIRS.parameters[0].default
     if test.model.linear:

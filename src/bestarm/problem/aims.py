@@ -56,11 +56,12 @@ def check_descriptions(names: Sequence[str], value: object) -> tuple[str, ...]:
     return tuple(text or "" for text in texts) if any(texts) else ()
 
 
-def check_items(value: object) -> None:
+def check_items(value: object, epsilon: float) -> bool:
     """Whether each item is tried with several arms."""
     if not isinstance(value, bool):
         raise UserError(f"items is {show(value)}; it must be true or false.")
-    if value:
+    if value and epsilon > 0:
         raise UserError(
-            "items is true, and trials of several arms on one item are not there yet; leave it out."
+            "items is true, and with items only the best arm itself can be found; leave epsilon out."
         )
+    return value

@@ -78,7 +78,7 @@ class Problem:
     control: the name of the arm that the others are compared with.
     budget: the most samples of all sites together.
     deadline: the last day, or a moment; ISO text will do.
-    items: whether each item is tried with several arms; not there yet.
+    items: whether each item (a substrate, a document, a patient) is tried with several arms.
     features: K rows of d numbers, for a linear problem.
     means: the true means, for simulation only.
     theta: d numbers, for a linear simulation; the means are features · theta.
@@ -115,6 +115,7 @@ class Problem:
     control: str | None
     budget: int | None
     deadline: date | None  # or a datetime, which is one
+    items: bool
     descriptions: tuple[str, ...]
     _fingerprint: str | None = field(repr=False)  # once it was asked for
 
@@ -152,7 +153,7 @@ class Problem:
         middle = middle_of(limits) if centre is None else check_size("centre", check_number("centre", centre))
         sites = check_word("sites", sites, SITES)
         goal = check_word("goal", goal, GOALS)
-        check_items(items)
+        items = check_items(items, epsilon)
         names, matrix, known = check_arms(arms, features, means)
         if not isinstance(normalise, bool):
             raise UserError(f"normalise is {show(normalise)}; it must be true or false.")
@@ -185,7 +186,7 @@ class Problem:
         noise = kind, sigma, delta, epsilon
         aims = (
             *(goal, sites, check_control(control, names), check_budget(budget), check_deadline(deadline)),
-            check_descriptions(names, descriptions),
+            *(items, check_descriptions(names, descriptions)),
         )
         self.__setstate__((name, names, *noise, matrix, known, weights, limits, middle, *aims, None))
 
@@ -284,7 +285,8 @@ class Problem:
         return data
 
     def _aims(self) -> dict[str, Any]:
-        usual = {"goal": HIGHEST, "sites": DIFFER, "control": None, "budget": None, "deadline": None}
+        usual = {"goal": HIGHEST, "sites": DIFFER, "items": False}
+        usual |= dict.fromkeys(("control", "budget", "deadline"))
         aims = {key: getattr(self, key) for key, value in usual.items() if getattr(self, key) != value}
         return aims if self.deadline is None else aims | {"deadline": self.deadline.isoformat()}
 
@@ -369,6 +371,7 @@ class Problem:
                 self.rewards,
                 self.goal,
                 None if self.sites == DIFFER else self.sites,
+                self.items,
             )
             object.__setattr__(self, "_fingerprint", found)
             return found

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from operator import index
 from typing import TYPE_CHECKING
 
-from bestarm.core.bets import WIDTH, add_bets
+from bestarm.core.bets import PAIR, WIDTH, add_against
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
@@ -91,12 +91,15 @@ class Agent:
         self.sequence = 0  # of the last upload
         self.next_number = 1
         self.plan = Plan((), ())
+        self.next_item = 1  # where the study has items
         self.open: dict[int, int] = {}  # trial number → arm
+        self.items: dict[int, int] = {}  # trial number → item, of those that are open
         self.upload: Upload | None = None  # made, and not answered yet
         self.verdict: Verdict | None = None
-        self._left: dict[int, int] = {}  # arm → how often it is still to be handed out
+        self._left: dict[tuple[int, int], int] = {}  # item and arm → how often it is still to be handed out
         self._rows: dict[int, list[float]] = {}  # arm → pulls, sum and, if they are asked for, squares
-        self._rewards: dict[int, dict[int, float]] = {}  # arm → trial number → reward, where there are bets
+        # arm → item, or without items trial number → reward; where sums against a rival are asked for
+        self._rewards: dict[int, dict[int, float]] = {}
         self._size = self._told = 0  # pulls of the plan, and those whose reward is known
 
     @property
@@ -115,31 +118,59 @@ class Agent:
         return Tally.from_rows(self._rows, len(self.terms.arms))
 
     def ask(self, n: int = 1) -> list[Trial]:
-        """Up to `n` trials, as many as are left of the plan; none while an upload waits for its answer."""
-        if self.state is not State.WORKING:
-            return []
-        return [self.hand_out(self._next()) for _ in range(min(n, self.to_hand_out))]
+        """Up to `n` trials, as many as are left of the plan; none while an upload waits for its answer.
 
-    def _next(self) -> int:
-        """The arm of the next trial: drawn from those that are left, or the first of them."""
+        With items they are all trials of as many items as fit, and of one at least.
+        """
+        trials: list[Trial] = []
+        while self.state is State.WORKING and n > 0 and self.to_hand_out > 0:
+            together = self._together()
+            if trials and len(trials) + together > n:
+                break
+            trials += [self.hand_out(*self._next(together - done)) for done in range(together)]
+            if len(trials) >= n:
+                break
+        return trials
+
+    def _together(self) -> int:
+        """How many trials come next that belong together: those of an item, or one."""
+        if not self.terms.items:
+            return 1
+        if not self._left:
+            self._begin_item()
+        first, _ = next(iter(self._left))
+        return sum(count for (item, _), count in self._left.items() if item == first)
+
+    def _begin_item(self) -> None:
+        self._left = {(self.next_item, arm): 1 for arm in self.plan.arms}
+        self.next_item += 1
+
+    def _next(self, together: int) -> tuple[int, int]:
+        """Arm and item of the next trial: drawn from those that are left, or the first of them."""
+        first, arm = next(iter(self._left))
         if self.chance is None:
-            return next(iter(self._left))
-        place = int(self.chance(self.next_number) * self.to_hand_out)
-        for arm, count in self._left.items():
-            place -= count
+            return arm, first
+        place = int(self.chance(self.next_number) * (together if self.terms.items else self.to_hand_out))
+        for (item, arm), count in self._left.items():
+            place -= count if item == first else 0
             if place < 0:
-                return arm
+                return arm, item
         raise ValueError("chance must be a number from 0 to below 1")
 
-    def hand_out(self, arm: int) -> Trial:
-        """The next trial, of this arm; it must be left of the plan."""
-        if arm not in self._left:
+    def hand_out(self, arm: int, item: int = 0) -> Trial:
+        """The next trial, of this arm on this item; it must be left of the plan."""
+        if item == self.next_item and not self._left and self.to_hand_out > 0:
+            self._begin_item()
+        key = item, arm
+        if key not in self._left:
             raise ValueError(f"arm {arm} is not left of the plan")
-        self._left[arm] -= 1
-        if not self._left[arm]:
-            del self._left[arm]
-        trial = Trial(self.next_number, self.terms.arms[arm])
+        self._left[key] -= 1
+        if not self._left[key]:
+            del self._left[key]
+        trial = Trial(self.next_number, self.terms.arms[arm], item or None)
         self.open[trial.number] = arm
+        if item:
+            self.items[trial.number] = item
         self.next_number += 1
         return trial
 
@@ -147,21 +178,24 @@ class Agent:
         """Record what a trial gave. Returns the upload when this fills the plan."""
         number = self._number("tell", trial)
         checked = self.terms.check_reward(reward)
-        arm = self.open.pop(number)
+        arm, item = self.open.pop(number), self.items.pop(number, 0)
         row = self._rows.setdefault(arm, [0, 0.0, 0.0] if self.terms.squares else [0, 0.0])
         row[0] += 1
         row[1] += checked
         if self.terms.squares:
             row[2] += (checked - self.terms.centre) ** 2
         if self.plan.rivals:
-            self._rewards.setdefault(arm, {})[number] = checked
+            self._rewards.setdefault(arm, {})[item or number] = checked
         self._told += 1
         return self.close_batch() if self._told == self._size else None
 
     def give_back(self, trial: Trial | int) -> None:
         """The experiment failed or can't be done: its place in the plan is handed out again, as a new trial."""
-        arm = self.open.pop(self._number("give back", trial))
-        self._left[arm] = self._left.get(arm, 0) + 1
+        number = self._number("give back", trial)
+        arm, item = self.open.pop(number), self.items.pop(number, 0)
+        self._left[item, arm] = self._left.get((item, arm), 0) + 1
+        if item:  # one that was begun comes before the others
+            self._left = dict(sorted(self._left.items()))
 
     def _number(self, verb: str, trial: Trial | int) -> int:
         """The number of an open trial, or a sentence that says why it is none."""
@@ -191,25 +225,29 @@ class Agent:
             return None
         self._change(Event.UPLOAD)
         self.sequence += 1
-        self.upload = Upload(self.terms.fingerprint, self.name, self.sequence, self._with_bets(self.local))
+        self.upload = Upload(self.terms.fingerprint, self.name, self.sequence, self._against(self.local))
         self._follow(Plan((), ()))
         return self.upload
 
-    def _with_bets(self, tally: Tally) -> Tally:
-        """A tally with the bets that the plan asks for.
+    def _against(self, tally: Tally) -> Tally:
+        """A tally with the sums against rivals that the plan asks for.
 
-        Rewards are taken in the order of their trials, which is not that in which they were told.
+        Rewards are taken in the order of their trials, which is not that in which they were told; with items
+        only of those that were tried with both arms.
         """
         if not self.plan.rivals:
             return tally
+        terms, told = self.terms, self._rewards
+        width, factor = (PAIR, terms.pairs) if terms.pairs else (WIDTH, terms.bets)
         rivals = dict(zip(self.plan.arms, self.plan.rivals, strict=True))
-        bets = [0.0] * (WIDTH * len(tally.arms))
-        ordered = {arm: [told[number] for number in sorted(told)] for arm, told in self._rewards.items()}
-        met = [rivals[arm] if rivals[arm] in ordered else -1 for arm in tally.arms]
+        met = [rivals[arm] if rivals[arm] in told else -1 for arm in tally.arms]
+        sums = [0.0] * (width * len(tally.arms))
         for place, (arm, rival) in enumerate(zip(tally.arms, met, strict=True)):
             if rival >= 0:
-                add_bets(ordered[arm], ordered[rival], self.terms.bets, bets, place * WIDTH)
-        return tally.with_bets(met, bets)
+                both = told[arm].keys() & told[rival].keys() if terms.items else None
+                own, theirs = (in_order(told[one], both) for one in (arm, rival))
+                add_against(own, theirs, factor, width, sums, place * width)
+        return tally.with_rivals(met, sums)
 
     def receive(self, reply: Download | Stop) -> None:
         """Take the server's answer: a new plan, or the verdict."""
@@ -232,9 +270,9 @@ class Agent:
             self.terms = self.terms.renamed(arms)
         self._follow(plan)
 
-    def resume(self, sequence: int, next_number: int) -> None:
+    def resume(self, sequence: int, next_number: int, next_item: int = 1) -> None:
         """Go on with these numbers: those of an agent that worked before."""
-        self.sequence, self.next_number = sequence, next_number
+        self.sequence, self.next_number, self.next_item = sequence, next_number, next_item
 
     def _own_plan(self, reply: Download) -> Plan:
         if self.method is None or reply.total is None:
@@ -243,8 +281,10 @@ class Agent:
 
     def _follow(self, plan: Plan) -> None:
         self.plan, self._size = plan, plan.size
-        self._left = dict(zip(plan.arms, plan.counts, strict=True))
-        self._rows, self._rewards, self._told, self.open = {}, {}, 0, {}
+        counts = zip(plan.arms, plan.counts, strict=True)
+        self._left = {} if self.terms.items else {(0, arm): count for arm, count in counts}
+        self._rows, self._rewards, self._told = {}, {}, 0
+        self.open, self.items = {}, {}
 
     def _change(self, event: Event) -> None:
         """The one place where the state changes."""
@@ -252,3 +292,8 @@ class Agent:
         if after is None:
             raise ProtocolError(f"{event.value}, and the agent is {self.state.value}.")
         self.state = after
+
+
+def in_order(told: Mapping[int, float], only: Collection[int] | None) -> list[float]:
+    """Rewards in the order of their items or trials, of all or of some."""
+    return [told[number] for number in sorted(told if only is None else only)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-from bestarm.core.bets import BETS, WIDTH
+from bestarm.core.bets import BETS, PAIR, WIDTH
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
@@ -63,6 +63,13 @@ class Trial:
 
     number: int
     arm: str
+    item: int | str | None = None  # what it is tried on, where the study has items
+
+
+def trial_to_json(trial: Trial) -> dict[str, Any]:
+    """A trial in plain values, with its item if it has one."""
+    body = {"trial": trial.number, "arm": trial.arm}
+    return body if trial.item is None else body | {"item": trial.item}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +226,8 @@ def upload_from_json(value: object, problem: About, arms: Sequence[str] = ()) ->
 def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     """A tally from decoded JSON, `{arm: [pulls, sum]}` or `{arm: [pulls, sum, squares]}`; all is checked.
 
-    With bets it is `{arm: [pulls, sum, rival, bet, bet, …]}`.
+    With sums against a rival it is `{arm: [pulls, sum, rival, bet, bet, …]}`, or for items `{arm: [pulls, sum,
+    rival, pairs, Σd, Σd²]}`.
     """
     if not isinstance(value, Mapping):
         raise ProtocolError(f"tally: it is {_show(value)}; it must be an object of arm: [pulls, reward_sum].")
@@ -228,25 +236,27 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     for arm, row in value.items():
         if arm not in places:
             raise ProtocolError(f"tally: arm {_show(arm)} is not an arm of problem {name!r}.")
-        if not isinstance(row, (list, tuple)) or len(row) not in (2, 3, 3 + WIDTH):
+        if not isinstance(row, (list, tuple)) or len(row) not in (2, 3, 3 + PAIR, 3 + WIDTH):
             raise ProtocolError(f"tally: arm {arm!r} has {_show(row)}; it must be [pulls, reward_sum].")
         if not _whole(row[0]) or not 0 < row[0] < MOST_PULLS:
             raise ProtocolError(
                 f"tally: arm {arm!r} has pulls {_show(row[0])}; it must be a whole number above 0, below 2**53."
             )
-        bets = len(row) > 3
+        rival = len(row) > 3
         for place, number in enumerate(row[1:], start=1):
-            if not _finite(number) and not (bets and place == 2):
-                what = "reward sum" if place == 1 else "a bet" if bets else "squares"
+            if not _finite(number) and not (rival and place == 2):
+                what = "reward sum" if place == 1 else "a sum against its rival" if rival else "squares"
                 raise ProtocolError(
                     f"tally: arm {arm!r} has {what} {_show(number)}; it must be a finite number."
                 )
-        if bets and row[2] is not None and (not _arm(row[2], places) or row[2] == arm):
+        if rival and row[2] is not None and (not _arm(row[2], places) or row[2] == arm):
             raise ProtocolError(f"tally: arm {arm!r} has the rival {_show(row[2])}; it must be another arm.")
         rows[places[arm]] = row
     lengths = set(map(len, rows.values()))
     if len(lengths) > 1:
-        raise ProtocolError(f"tally: all arms must have {'bets' if max(lengths) > 3 else 'squares'}, or none.")
+        raise ProtocolError(
+            f"tally: all arms must have {'a rival' if max(lengths) > 3 else 'squares'}, or none."
+        )
     return Tally.from_named(rows, places, len(arms))
 
 
@@ -312,8 +322,8 @@ def check_tally(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
             )
     if terms.squares:
         _check_squares(tally, terms, arms)
-    if tally.bets:
-        _check_bets(tally, terms, arms)
+    if tally.against or terms.items:
+        _check_against(tally, terms, arms)
 
 
 def _check_columns(tally: Tally) -> None:
@@ -326,8 +336,9 @@ def _check_columns(tally: Tally) -> None:
     lengths = {len(tally.counts), len(tally.sums), len(tally.squares) or len(places)}
     if lengths != {len(places)}:
         raise ProtocolError("tally: it must have one number of pulls and one reward sum for each of its arms.")
-    if len(tally.bets) != WIDTH * len(tally.rivals) or len(tally.rivals) not in (0, len(places)):
-        raise ProtocolError(f"tally: with bets it must have a rival and {WIDTH} numbers for each of its arms.")
+    width, rivals = len(tally.against) // max(len(tally.rivals), 1), len(tally.rivals)
+    if width not in (0, PAIR, WIDTH) or width * rivals != len(tally.against) or rivals not in (0, len(places)):
+        raise ProtocolError("tally: it must have a rival, and so many sums against it, for each of its arms.")
 
 
 def _check_squares(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
@@ -346,18 +357,49 @@ def _check_squares(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
             )
 
 
-def _check_bets(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
-    """A bet λ on n pairs comes to n log(1 − λ) to n log(1 + λ), and there are at most as many as pulls."""
-    if not terms.bets:
-        raise ProtocolError("tally: the study's test does not ask for bets.")
+def _check_against(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:
+    """Refuse sums against a rival that nobody asks for, that are missing, or that can't come from the pulls."""
+    if not terms.bets and not terms.pairs:
+        raise ProtocolError("tally: the study's test does not ask for sums against a rival.")
+    if not tally.against:
+        raise ProtocolError(
+            "tally: the study has items, and pulls and sums do not say which trials were on the same one; "
+            "each arm needs its rival and the sums against it."
+        )
+    if len(tally.against) != len(tally.rivals) * (PAIR if terms.pairs else WIDTH):
+        raise ProtocolError(f"tally: the study's test asks for {'pairs' if terms.pairs else 'bets'}.")
     pulls = dict(zip(tally.arms, tally.counts, strict=True))
-    for place, (arm, rival) in enumerate(zip(tally.arms, tally.rivals, strict=True)):
-        pairs = min(pulls[arm], pulls.get(rival, 0)) * (1 + ROUNDING)
-        for bet, log in zip(BETS, tally.bets[place * WIDTH : (place + 1) * WIDTH], strict=True):
-            if not pairs * math.log1p(-bet) <= log <= pairs * math.log1p(bet):
-                raise ProtocolError(
-                    f"tally: arm {arms[arm]!r} has {log} for a bet of {bet}; that can't come from its pairs."
-                )
+    for arm, (rival, sums) in tally.duels.items():
+        most = min(pulls[arm], pulls.get(rival, 0))
+        if terms.pairs:
+            _check_pairs(arms[arm], most, *sums)
+        else:
+            _check_bets(arms[arm], most, sums)
+
+
+def _check_bets(arm: str, most: int, logs: Sequence[float]) -> None:
+    """A bet λ on n pairs comes to n log(1 − λ) to n log(1 + λ), and there are at most as many as pulls."""
+    pairs = most * (1 + ROUNDING)
+    for bet, log in zip(BETS, logs, strict=True):
+        if not pairs * math.log1p(-bet) <= log <= pairs * math.log1p(bet):
+            raise ProtocolError(
+                f"tally: arm {arm!r} has {log} for a bet of {bet}; that can't come from its pairs."
+            )
+
+
+def _check_pairs(arm: str, most: int, pairs: float, total: float, square: float) -> None:
+    """There are at most as many pairs as pulls, and squares of n numbers are at least their sum's over n."""
+    if not (pairs.is_integer() and 0 <= pairs <= most):
+        raise ProtocolError(
+            f"tally: arm {arm!r} has {pairs:g} pairs with its rival; it must be a whole number up to {most}: "
+            "a pair is an item with both."
+        )
+    least = total * total / pairs if pairs else 0.0
+    if not least * (1 - ROUNDING) <= square < math.inf or (not pairs and total != 0.0):
+        raise ProtocolError(
+            f"tally: arm {arm!r} has {pairs:g} pairs, differences of {total} together and squares of {square}; "
+            "that can't come from its pairs."
+        )
 
 
 def _fields(what: str, value: object, expected: set[str]) -> Mapping[str, Any]:

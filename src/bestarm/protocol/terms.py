@@ -17,7 +17,9 @@ class Terms:
     """The part of a problem and of its method that a site works with.
 
     `squares` says whether the test asks for sums of (reward − centre)²; `bets` brings a difference of rewards
-    to [−1, 1], better above 0, and is 0 if nobody asks for bets; `features` are for worksheets only.
+    to [−1, 1], better above 0, and is 0 if nobody asks for bets; `pairs` is ±1, a difference on an item times
+    it being better above 0, and 0 if nobody asks for pairs. With `items` every item is tried with all arms of a
+    plan. `features` are for worksheets only.
 
     >>> terms = Terms("ligands", ("A", "B"), "18566d70caa08ade", sigma=0.3)
     >>> Terms.from_json(terms.to_json()) == terms
@@ -34,6 +36,8 @@ class Terms:
     features: tuple[tuple[float, ...], ...] | None = None
     rewards: str = NORMAL
     bets: float = 0.0
+    pairs: float = 0.0
+    items: bool = False
 
     @classmethod
     def of(cls, method: Method) -> Terms:
@@ -51,6 +55,8 @@ class Terms:
             features,
             problem.rewards,
             method.bets,
+            method.pairs,
+            problem.items,
         )
 
     def check_reward(self, reward: object) -> float:
@@ -80,4 +86,6 @@ class Terms:
             None if features is None else tuple(tuple(float(x) for x in row) for row in features),
             str(value["rewards"]),
             float(value.get("bets", 0.0)),
+            float(value.get("pairs", 0.0)),
+            bool(value.get("items", False)),
         )

@@ -36,6 +36,8 @@ def simulate(
     offsets: Sequence[float] = (),
     drift: float = 0.0,
     interactions: float | Sequence[Sequence[float]] = 0.0,
+    item_effects: float = 0.0,
+    item_interactions: float = 0.0,
     schedule: Schedule | None = None,
     plate: int | None = None,
     max_samples: int | None = None,
@@ -51,8 +53,8 @@ def simulate(
         engine: `events` (compiled, from upload to upload, exact) or `rounds` (through Agent and Server, pull by
             pull); by default events, and rounds for a replayed schedule.
         rewards, table: where rewards come from: `gaussian`, `yes-no`, `bounded`, `heavy`, or a table.
-        noise, offsets, drift, interactions: the scatter of rewards, and how sites and times differ
-            (`simulation.world.World` says what each of these means).
+        noise, offsets, drift, interactions, item_effects, item_interactions: the scatter of rewards, and how
+            sites, times and items differ (`simulation.world.World` says what each of these means).
         schedule: which agent is active when; by default all are equally fast.
         plate: how many trials an agent does at once; plans are made into whole plates.
         max_samples: a run whose server has counted so many samples ends undecided. By default 10¹² in the
@@ -79,7 +81,7 @@ def simulate(
     _check_whole("runs", runs, 1)
     _check_whole("seed", seed, 0)
     _check_whole("jobs", jobs, 1)
-    world = World(rewards, table, noise, offsets, drift, interactions)
+    world = World(rewards, table, noise, offsets, drift, interactions, item_effects, item_interactions)
     if plate is not None:
         schedule = replace(schedule or Schedule.uniform(built.agents), plate=plate)
     plan = prepare(built, seed, engine, world, schedule, max_samples)

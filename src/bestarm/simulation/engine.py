@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
-from bestarm.core.bets import WIDTH
 from bestarm.errors import UserError
 from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
@@ -145,8 +144,7 @@ class Engine:
             return method.squares, method.setting, world
         if method.kind is Kind.SYNCHRONOUS:
             return method.period, method.period_of_all, method.squares, method.setting, world
-        bets = WIDTH if method.test.bets else 0
-        return method.plan_width, method.squares, bets, method.setting, world, self._clocks
+        return method.plan_width, method.squares, method.against, method.setting, world, self._clocks
 
     @cached_property
     def _clocks(self) -> events.Clocks:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import NOBODY, Batch
-from bestarm.core.bets import WIDTH, add_bets
+from bestarm.core.bets import PAIR, add_against
 from bestarm.problem import Problem
 from bestarm.reward import Limits
 from bestarm.simulation.truth import effects_of, kind_of, means_of, spreads_of, table_of
@@ -39,6 +39,9 @@ class Environment(NamedTuple):
     drift: float
     pace: float  # of the drift, in radians a sample
     scatter: float  # of arm-by-site interactions that are still to be drawn, 0 if there are none
+    items: bool  # whether all arms of a batch are tried on the same items
+    common: float  # the standard deviation of what an item adds to all arms
+    apart: float  # and of what it adds to each arm by itself
 
     @property
     def means(self) -> Floats:
@@ -57,10 +60,17 @@ def environment(problem: Problem, world: World = PLAIN) -> Environment:
         values, starts, means = table_of(problem, world)
     else:
         means = means_of(problem, kind)
+    spreads, common, apart = (
+        spreads_of(problem, world, kind, means),
+        world.item_effects,
+        world.item_interactions,
+    )
+    if kind == "gaussian" and not problem.items:  # each pull is on another item, whose effects are noise
+        spreads, common, apart = np.sqrt(spreads**2 + common**2 + apart**2), 0.0, 0.0
     return Environment(
         kind=REWARDS.index(kind),
         levels=with_own(REWARDS.index(kind), (low, high), means, means, effects_of(problem, world)),
-        spreads=spreads_of(problem, world, kind, means),
+        spreads=spreads,
         low=low,
         high=high,
         centre=problem.centre,
@@ -69,6 +79,9 @@ def environment(problem: Problem, world: World = PLAIN) -> Environment:
         drift=world.drift,
         pace=1.0 / (WAVE * problem.K),
         scatter=world.interactions if isinstance(world.interactions, float) else 0.0,
+        items=problem.items,
+        common=common,
+        apart=apart,
     )
 
 
@@ -109,61 +122,118 @@ def with_own(kind: int, limits: Limits, means: Floats, levels: Floats, effects: 
 def first_batch(arms: int, squares: bool) -> Batch:
     """One pull of each arm, known to everybody, still to be filled: the paper's initialisation."""
     pulls, sums = np.ones(arms, np.int64), np.empty(arms)
-    return Batch(NOBODY, np.arange(arms), pulls, sums, np.zeros(arms * squares), np.empty(0))
+    return Batch(NOBODY, np.arange(arms), pulls, sums, np.zeros(arms * squares), np.empty(0), pulls[:0])
 
 
 def first_pulls(environment: Environment, arms: int, squares: bool, random: np.random.Generator) -> Batch:
     """The same with what it gave."""
     batch = first_batch(arms, squares)
-    fill(batch, environment, random, 0, batch.arms[:0])
+    fill(batch, environment, random, 0)
     return batch
 
 
-def fill(
-    batch: Batch, environment: Environment, random: np.random.Generator, known: int, rivals: Counts
-) -> None:
-    """Draw what a batch gave, arm after arm; squares and bets only where there is room for them.
+def fill(batch: Batch, environment: Environment, random: np.random.Generator, known: int) -> None:
+    """Draw what a batch gave, arm after arm; squares and sums against rivals where there is room for them.
 
-    `known` are the samples that the server knew when the batch's plan was made, `rivals` whom it named. Bets
-    need every reward by itself.
+    `known` are the samples that the server knew when the batch's plan was made. Sums against rivals need every
+    reward by itself, and so do items, each with all arms.
     """
     squares = batch.squares.shape[0] > 0
     row = row_of(environment.levels.shape[0], batch.site)
     added = drift_at(environment.drift, environment.pace, known)
-    bets, drawn = batch.bets.shape[0] > 0, 0
-    single = np.empty(batch.pulls.sum() if bets else 0)
-    plain = environment.kind == GAUSSIAN and not squares and not bets  # by far the most common, and the fastest
+    rivals, drawn = batch.against.shape[0] > 0, 0
+    shared = environment.items and batch.site != NOBODY
+    single = np.empty(batch.pulls.sum() if rivals else 0)
+    if shared:
+        draw_items(batch, environment, random, row, added, single)
+    # By far the most common, and the fastest:
+    plain = environment.kind == GAUSSIAN and not squares and not rivals
     levels, spreads = environment.levels[row], environment.spreads
-    for place in range(batch.arms.shape[0]):
+    for place in range(0 if shared else batch.arms.shape[0]):
         arm, pulls = batch.arms[place], batch.pulls[place]
         if plain:
             batch.sums[place] = gaussian_sum(levels[arm] + added, spreads[arm], pulls, random)
             continue
         batch.sums[place] = 0.0
-        for _ in range(pulls if bets else 1):
-            total, square = draw(environment, arm, 1 if bets else pulls, random, row, added)
+        for _ in range(pulls if rivals else 1):
+            total, square = draw(environment, arm, 1 if rivals else pulls, random, row, added)
             batch.sums[place] += total
             if squares:
                 batch.squares[place] = square
-            if bets:
+            if rivals:
                 single[drawn] = total
                 drawn += 1
-    if bets:
-        settle_bets(batch, rivals, single, 1.0 / (environment.high - environment.low))
+    if rivals:
+        settle(batch, single, environment.high - environment.low)
 
 
-def settle_bets(batch: Batch, rivals: Counts, rewards: Floats, scale: float) -> None:
-    """What the bets of a batch come to, given all its rewards, arm after arm."""
+def draw_items(
+    batch: Batch, environment: Environment, random: np.random.Generator, row: int, added: float, single: Floats
+) -> None:
+    """Draw the rewards of all arms on the same items, item after item; `single` has them arm after arm."""
+    several, items = batch.arms.shape[0], batch.pulls[0]
+    lines = environment.starts[1] if environment.kind == TABLE else 1
+    batch.sums[:] = 0.0
+    for item in range(items):
+        line, effect = item_of(environment, lines, random)
+        for place in range(several):
+            reward = draw_on(environment, batch.arms[place], random, row, added, line, effect)
+            batch.sums[place] += reward
+            single[place * items + item] = reward
+
+
+def item_of(environment: Environment, lines: int, random: np.random.Generator) -> tuple[int, float]:
+    """An item: its line in a table, and what it adds to all arms."""
+    line = int(random.random() * lines) if environment.kind == TABLE else 0
+    return line, environment.common * random.standard_normal() if environment.common > 0.0 else 0.0
+
+
+def draw_on(
+    environment: Environment,
+    arm: int,
+    random: np.random.Generator,
+    row: int,
+    added: float,
+    line: int,
+    effect: float,
+) -> float:
+    """One reward of an arm on an item."""
+    low, high, level = environment.low, environment.high, environment.levels[row, arm]
+    own = effect
+    if environment.apart > 0.0:
+        own += environment.apart * random.standard_normal()
+    if environment.kind == TABLE:
+        value = environment.values[environment.starts[arm] + line] + level - environment.levels[-1, arm]
+        return float(min(max(value + added + own, low), high))
+    if environment.kind == GAUSSIAN:
+        return float(level + added + own + environment.spreads[arm] * random.standard_normal())
+    if environment.kind == HEAVY:
+        scale = environment.spreads[arm] * np.sqrt((FREEDOM - 2.0) / FREEDOM)
+        return float(level + added + own + scale * random.standard_t(FREEDOM))
+    if environment.kind == YES_NO:
+        chance = rate((level - low) / (high - low), added + own)
+        return high if random.random() < chance else low
+    share = rate((min(max(level + added, low), high) - low) / (high - low), own)
+    if share <= 0.0 or share >= 1.0:
+        return float(low + (high - low) * share)
+    spread = environment.spreads[arm]
+    return float(low + (high - low) * random.beta(spread * share, spread * (1.0 - share)))
+
+
+def settle(batch: Batch, rewards: Floats, width: float) -> None:
+    """What a batch's sums against rivals come to, given all its rewards, arm after arm."""
     arms, pulls, ends = batch.arms, batch.pulls, np.cumsum(batch.pulls)
+    wide = batch.against.shape[0] // arms.shape[0]
+    factor = 1.0 if wide == PAIR else 1.0 / width
     places = np.empty(arms.max() + 1, np.int64)
     places[arms] = np.arange(arms.shape[0])
-    batch.bets[:] = 0.0
+    batch.against[:] = 0.0
     for place in range(arms.shape[0]):
-        if rivals[place] >= 0:
-            other = places[rivals[place]]
+        if batch.rivals[place] >= 0:
+            other = places[batch.rivals[place]]
             own = rewards[ends[place] - pulls[place] : ends[place]]
             theirs = rewards[ends[other] - pulls[other] : ends[other]]
-            add_bets(own, theirs, scale, batch.bets, place * WIDTH)
+            add_against(own, theirs, factor, wide, batch.against, place * wide)
 
 
 def row_of(rows: int, site: int) -> int:
@@ -216,7 +286,8 @@ def draw(
 
     Gaussian: the squares around the mean are σ²χ² with n − 1 degrees of freedom, independent of the sum
     (Cochran's theorem). Yes-no: Binomial(n, p), where `added` is added to the log odds. Table: multinomial
-    counts of its values. Bounded and heavy-tailed rewards have no shortcut and are drawn one by one.
+    counts of its values. Bounded and heavy-tailed rewards have no shortcut and are drawn one by one, and so are
+    those of items that differ, each of another one.
     """
     level: float = environment.levels[row, arm]
     spread: float = environment.spreads[arm]
@@ -227,12 +298,20 @@ def draw(
         if pulls > 1:
             around += spread**2 * random.chisquare(pulls - 1)
         return gaussian, around
-    if environment.kind == YES_NO:
+    if environment.kind == YES_NO and environment.common == 0.0 == environment.apart:
         ones = float(random.binomial(pulls, rate((level - low) / (high - low), added)))
         around = ones * (high - centre) ** 2 + (pulls - ones) * (low - centre) ** 2
         return pulls * low + (high - low) * ones, around
     total: float = 0.0
     square: float = 0.0
+    if environment.common > 0.0 or environment.apart > 0.0:
+        lines = environment.starts[arm + 1] - environment.starts[arm] if environment.kind == TABLE else 1
+        for _ in range(pulls):
+            line, effect = item_of(environment, lines, random)
+            value = draw_on(environment, arm, random, row, added, line, effect)
+            total += value
+            square += (value - centre) ** 2
+        return total, square
     if environment.kind == HEAVY:
         scale = spread * np.sqrt((FREEDOM - 2.0) / FREEDOM)
         for _ in range(pulls):

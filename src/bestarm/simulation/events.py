@@ -22,7 +22,7 @@ from bestarm.core.breaking import settled
 from bestarm.core.counting import messages
 from bestarm.core.estimate import begin_separate, fold_separate, foresee_nothing
 from bestarm.core.making import one_arm
-from bestarm.core.plan import whole_plates
+from bestarm.core.plan import whole_items, whole_plates
 from bestarm.core.race import name_rivals
 from bestarm.core.rules import Begin, Choose, Fire, Fold, Foresee, Make, Read
 from bestarm.core.selection.balance import balance
@@ -58,7 +58,7 @@ class Clocks(NamedTuple):
 def run(
     width: int,
     squares: bool,
-    bets: int,
+    against: int,
     setting: Setting,
     environment: Environment,
     clocks: Clocks,
@@ -69,7 +69,7 @@ def run(
 ) -> tuple[Outcome, int, int, int]:
     """One run. `trace` takes a row for each upload until it is full; `cancelled[0]` ends it from elsewhere.
 
-    `squares` and `bets` say whether the test asks for sums of squares, and for how many bets of each arm.
+    `squares` and `against` say whether the test asks for sums of squares, and for how many against a rival.
 
     Returns the outcome and, where the run needs the linear programme of a pair that is not solved yet, that
     pair (else −1, −1), and the number of rows traced. An agent is its plan and its clock, not a copy of the
@@ -78,8 +78,8 @@ def run(
     agents = clocks.rates.shape[0]
     planned_arms = np.empty((agents, width), np.int64)
     planned_counts = np.empty((agents, width), np.int64)
-    planned_rivals = np.empty((agents, width if bets > 0 else 0), np.int64)
-    drawn, drawn_squares, drawn_bets = np.empty(width), np.empty(width * squares), np.empty(width * bets)
+    planned_rivals = np.empty((agents, width if against > 0 else 0), np.int64)
+    drawn, drawn_squares, drawn_against = np.empty(width), np.empty(width * squares), np.empty(width * against)
     entries = np.empty(agents, np.int64)
     known = np.zeros(agents, np.int64)  # the server's samples when the agent's plan was made
     begun = np.zeros(agents)  # on the agent's own clock, which stands still while it is offline
@@ -96,7 +96,7 @@ def run(
     # long. So the first pulls, which everybody knows, go round the loop like an upload.
     first = True
     while True:
-        fill(batch, environment, random, known[uploader], planned_rivals[uploader][: batch.arms.shape[0]])
+        fill(batch, environment, random, known[uploader])
         state = _fold(state, batch, setting)
         reading = _read(state, setting)
         arms, counts = planned_arms[uploader], planned_counts[uploader]
@@ -115,8 +115,11 @@ def run(
         if made == 0:
             unknown = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
             return unknown, reading.leader, reading.challenger, 0
-        size = whole_plates(counts[:made], clocks.plate)
-        if bets > 0:
+        if environment.items:
+            size = whole_items(counts[:made], clocks.plate)
+        else:
+            size = whole_plates(counts[:made], clocks.plate)
+        if against > 0:
             values = state.estimate.values
             name_rivals(state.pulls, values, arms[:made], planned_rivals[uploader][:made])
         if first:
@@ -147,7 +150,8 @@ def run(
             planned_counts[uploader][:made],
             drawn[:made],
             drawn_squares[:made],
-            drawn_bets[: made * bets],
+            drawn_against[: made * against],
+            planned_rivals[uploader][:made],
         )
 
     unsent = 0

@@ -15,15 +15,17 @@ from bestarm.methods.composed import Method
 from bestarm.problem import Problem
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.entries import Join, Upload
-from bestarm.protocol.messages import Stop
+from bestarm.protocol.messages import Stop, Trial
 from bestarm.protocol.server import Server
 from bestarm.simulation.environment import (
     GAUSSIAN,
     HEAVY,
     Environment,
+    draw_on,
     draw_sum,
     drift_at,
     first_pulls,
+    item_of,
     row_of,
 )
 from bestarm.simulation.mirror import mirrored
@@ -58,6 +60,8 @@ class Federation:
         self.switches = 0
         self._last = [-1] * len(names)
         self._known = [self.samples] * len(names)  # the server's samples when the agent's plan was made
+        self._waiting: list[list[Trial]] = [[] for _ in names]  # trials of an item, handed out together
+        self._items: dict[int, tuple[int | str | None, int, float]] = {}  # of each agent, the last one
 
     def pulls(self) -> Iterator[tuple[int, Upload | None]]:
         """One pull after the other until the server stops: who made it, and the upload that it filled, if any.
@@ -67,13 +71,16 @@ class Federation:
         places = {name: k for k, name in enumerate(self.server.arms)}
         for active in self.schedule.rounds(self.random):
             agent = self.agents[active]
-            (trial,) = agent.ask()
+            waiting = self._waiting[active]
+            if not waiting:
+                waiting += agent.ask()
+            trial = waiting.pop(0)
             arm = places[trial.arm]
             self.samples += 1
             self.samples_of[active] += 1
             self.switches += self._last[active] not in (-1, arm)
             self._last[active] = arm
-            upload = agent.tell(trial, self._reward(active, arm))
+            upload = agent.tell(trial, self._reward(active, arm, trial.item))
             reply = None if upload is None else self.server.receive(upload)
             yield active, upload
             if isinstance(reply, Stop):
@@ -82,14 +89,26 @@ class Federation:
                 agent.receive(reply)
                 self._known[active] = self.server.samples
 
-    def _reward(self, active: int, arm: int) -> float:
+    def _reward(self, active: int, arm: int, item: int | str | None) -> float:
         """One reward, as a site sees it; reflected there and back, it may be past its range by a rounding."""
         world = self.world
         row = row_of(world.levels.shape[0], active)
         added = drift_at(world.drift, world.pace, self._known[active])
-        reward = float(self.method.reflect(draw_sum(world, arm, 1, self.random, row, added)))
+        if item is None:
+            drawn = draw_sum(world, arm, 1, self.random, row, added)
+        else:
+            drawn = draw_on(world, arm, self.random, row, added, *self._item(active, item))
+        reward = float(self.method.reflect(drawn))
         low, high = self.method.problem.reward_range or (reward, reward)
         return min(max(reward, low), high)
+
+    def _item(self, active: int, item: int | str) -> tuple[int, float]:
+        """What an item is like: drawn when its first trial comes."""
+        known = self._items.get(active)
+        if known is None or known[0] != item:
+            lines = int(self.world.starts[-1]) // self.method.setting.arms
+            known = self._items[active] = item, *item_of(self.world, lines, self.random)
+        return known[1:]
 
     @property
     def communications(self) -> int:

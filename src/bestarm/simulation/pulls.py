@@ -85,7 +85,7 @@ def lockstep(
     stopped = False
     while not stopped and samples < max_samples and not cancelled[0]:
         pulls, sums = total.pulls.copy(), total.sums.copy()
-        after = Batch(NOBODY, total.arms, pulls, sums, total.squares.copy(), total.bets)
+        after = Batch(NOBODY, total.arms, pulls, sums, total.squares.copy(), total.against, total.rivals)
         added = drift_at(environment.drift, environment.pace, samples)
         for m in range(agents):
             row = row_of(environment.levels.shape[0], m)

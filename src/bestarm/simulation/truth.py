@@ -68,6 +68,11 @@ def table_of(problem: Problem, world: World) -> tuple[Floats, Counts, Floats]:
             raise UserError(f"the table of rewards has no values for arm {arm!r}.")
         for value in column:
             problem.check_reward(float(value))
+    if problem.items and len({column.size for column in columns}) > 1:
+        raise UserError(
+            f"problem {problem.name!r} has items, and the table has not the same items for all arms; it must "
+            "have a row for each item and a column for each arm."
+        )
     starts = np.concatenate([[0], np.cumsum([column.size for column in columns])]).astype(np.int64)
     return np.concatenate(columns), starts, np.array([column.mean() for column in columns])
 
@@ -86,6 +91,8 @@ def spreads_of(problem: Problem, world: World, kind: str, means: Floats) -> Floa
     if kind in ("yes-no", "table"):
         return np.zeros(problem.K)
     given = problem.sigma if world.noise is None else world.noise
+    if given is None and (world.item_effects or world.item_interactions):
+        given = 0.0
     if given is None:
         raise UserError(
             f"problem {problem.name!r} has no sigma, and a simulation needs to know how much rewards scatter: "

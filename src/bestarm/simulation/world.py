@@ -34,6 +34,9 @@ class World:
         interactions: what each site adds to the mean of each arm, a row a site, taken as it is; or a number,
             the standard deviation of such deviations, which are then drawn anew for each run
             (`environment.with_interactions`: the best arm stays the best at every site).
+        item_effects: the standard deviation of what an item adds to the rewards of all arms, for yes-no and
+            bounded rewards to their log odds. Without items in the problem every trial is on another item.
+        item_interactions: the same for what an item adds to each arm by itself.
 
     The first pull of each arm, which everybody knows, has no offset, drift or interaction. Bounded means, and
     the values of a table, are clipped into the reward range.
@@ -51,6 +54,8 @@ class World:
     offsets: Sequence[float] = ()
     drift: float = 0.0
     interactions: float | Sequence[Sequence[float]] = 0.0
+    item_effects: float = 0.0
+    item_interactions: float = 0.0
 
     def __post_init__(self) -> None:
         checked = {
@@ -60,6 +65,8 @@ class World:
             "offsets": _numbers("offsets", self.offsets),
             "drift": check_size("drift", check_number("drift", self.drift)),
             "interactions": _checked_interactions(self.interactions),
+            "item_effects": _checked_scatter("item_effects", self.item_effects),
+            "item_interactions": _checked_scatter("item_interactions", self.item_interactions),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -114,10 +121,13 @@ def _checked_noise(noise: object) -> float | tuple[float, ...] | None:
 
 def _checked_interactions(interactions: object) -> float | tuple[tuple[float, ...], ...]:
     if isinstance(interactions, int | float):
-        number = check_number("interactions", interactions, "a number of at least 0", lambda x: x >= 0)
-        return check_size("interactions", number)
+        return _checked_scatter("interactions", interactions)
     rows = check_list("interactions", interactions, "rows, one for each site, or a number")
     return tuple(_numbers(f"interactions[{place}]", row) for place, row in enumerate(rows))
+
+
+def _checked_scatter(field: str, value: object) -> float:
+    return check_size(field, check_number(field, value, "a number of at least 0", lambda x: x >= 0))
 
 
 def _numbers(field: str, values: object) -> tuple[float, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from bestarm.core.bets import PAIR, add_pairs
 from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning, UserError
 from bestarm.methods import Method
@@ -42,8 +43,11 @@ def methods_on_worlds(name: str) -> dict[str, Method]:
 
 
 def seen(method: Method, pulls: Sequence[int], chance: random.Random) -> Tally:
-    """So many pulls of each arm, with Gaussian rewards, drawn one by one."""
-    problem, rows = method.problem, {}
+    """So many pulls of each arm, with Gaussian rewards, drawn one by one.
+
+    With items the first ones of every arm are on the same, and the rival is the first other arm.
+    """
+    problem, rows, single = method.problem, {}, {}
     assert problem.means is not None
     assert problem.sigma is not None
     means = problem.means.tolist()
@@ -53,8 +57,19 @@ def seen(method: Method, pulls: Sequence[int], chance: random.Random) -> Tally:
         if method.squares:
             row.append(math.fsum((reward - problem.centre) ** 2 for reward in rewards))
         if count:
-            rows[arm] = row
-    return Tally.from_rows(rows, problem.K)
+            rows[arm], single[arm] = row, rewards
+    tally = Tally.from_rows(rows, problem.K)
+    return tally if not method.test.pairs else _with_pairs(tally, single)
+
+
+def _with_pairs(tally: Tally, rewards: Mapping[int, Sequence[float]]) -> Tally:
+    rivals = [next((other for other in tally.arms if other != arm), -1) for arm in tally.arms]
+    sums = [0.0] * (PAIR * len(rivals))
+    for place, (arm, rival) in enumerate(zip(tally.arms, rivals, strict=True)):
+        if rival >= 0:
+            both = min(len(rewards[arm]), len(rewards[rival]))
+            add_pairs(rewards[arm][:both], rewards[rival][:both], 1.0, sums, place * PAIR)
+    return tally.with_rivals(rivals, sums)
 
 
 def batches(method: Method, number: int, seed: int, complete: bool = True) -> Iterator[Tally]:

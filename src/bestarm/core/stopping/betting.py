@@ -56,7 +56,7 @@ def fold(state: Race, batch: Batch, setting: Setting) -> Race:
     sites, rate = rate_of(state.sites, batch.site)
     high, low = rivals(state.pulls, state.estimate.values, batch.arms)
     account = state.accounts[0]
-    if batch.bets.shape[0] > 0:
+    if batch.against.shape[0] > 0:
         stake(account, batch)
         account[WIDTH][batch.arms[low]] += shared_weights(batch.pulls[high], batch.pulls[low])
     else:
@@ -87,7 +87,7 @@ def stake(account: Floats, batch: Batch) -> None:
     """Add the logarithms of what the bets came to."""
     for place in range(batch.arms.shape[0]):
         for bet in range(WIDTH):
-            account[bet, batch.arms[place]] += batch.bets[place * WIDTH + bet]
+            account[bet, batch.arms[place]] += batch.against[place * WIDTH + bet]
 
 
 def judge(view: View, account: Floats, setting: Setting) -> tuple[Reading, Floats, Floats]:

@@ -108,11 +108,12 @@ export class Glance {
     say(box, `▲ ${count(silent.length)} silent: ${names}${rest}${silent.length === 1 ? `, for ${longest}` : ""}`);
   }
 
-  facts({ samples, uploads, communications, sites, agents }, history, now) {
+  facts({ samples, uploads, communications, sites, agents, items }, history, now) {
     const sent = sites.reduce((sum, site) => sum + site.bytes, 0);
     const last = history.length ? ago((now - Date.parse(history[history.length - 1][4])) / 1000) : "none yet";
     const facts = [
       ["Samples", count(samples)],
+      ...(items == null ? [] : [["Items", count(items)]]),
       ["Uploads", count(uploads)],
       ["Communications", count(communications)],
       ["Sent by sites", bytes(sent)],

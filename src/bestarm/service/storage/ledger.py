@@ -95,7 +95,9 @@ class Ledger:
         self.comparisons: Comparisons | None = None
         self.oddities = Oddities(method)
         if method.test.inside_batches:
-            self.comparisons = Comparisons(len(method.problem.arms), self._place(method.problem.control))
+            control, turn = self._place(method.problem.control), method.pairs or 1.0
+            self.comparisons = Comparisons(len(method.problem.arms), control, turn)
+        self._items = 0
         self._looked = 0
 
     def _look(self) -> None:
@@ -107,6 +109,7 @@ class Ledger:
     def _look_at(self, upload: Upload, judged: Judged) -> None:
         """One more batch."""
         tally = self.server.said(upload)
+        self._items += max(tally.counts, default=0)
         if self.comparisons is not None and tally.arms:
             with np.errstate(all="ignore"):
                 batch = batch_of(tally, 0)
@@ -158,6 +161,7 @@ class Ledger:
             sites=sites,
             differences=self._differences(),
             warnings=self._warnings(),
+            items=self._items if self.server.method.problem.items else None,
         )
 
     def _warnings(self) -> tuple[Oddity, ...]:

@@ -76,6 +76,7 @@ class Overview:
     sites: dict[str, Contribution]
     differences: tuple[Differences, ...]
     warnings: tuple[Oddity, ...]
+    items: int | None = None  # that were tried, where the study has items
 
     @property
     def state(self) -> str:

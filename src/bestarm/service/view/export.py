@@ -80,6 +80,7 @@ def _csv(overview: Overview) -> Iterator[str]:
     columns = ["position", "agent", "sequence", "received_at", "arm", "pulls", "reward_sum"]
     columns += ["squares"] if method.squares else []
     columns += ["rival", *(f"bet_{bet}" for bet in BETS)] if method.test.bets else []
+    columns += ["rival", "pairs", "differences", "squared_differences"] if method.test.pairs else []
     table.writerow(columns)
     for judged, upload in _log(overview):
         place = [judged.position, judged.agent, judged.sequence, judged.received_at]

@@ -60,11 +60,13 @@ def rests_on(method: Method) -> str:
         parts.append("rewards are 0 or 1")
     elif problem.rewards == BOUNDED and problem.reward_range is not None:
         parts.append("rewards lie between {:g} and {:g}".format(*problem.reward_range))
-    elif test.noise != "none" and problem.sigma is not None:
+    elif test.noise in ("known", "either") and problem.sigma is not None:
         scale = f"sub-Gaussian scale at most {problem.sigma:g}"
         parts.append(f"rewards scatter around their arm's mean with {scale}")
     elif test.noise == "either":
         parts.append("noise is about normal with one sigma for all, which is measured")
+    if problem.items:
+        parts.append("a site's items are drawn at random, and the best arm is the best on their average")
     parts.append("whether and when a site sends a batch does not depend on the rewards in it")
     if test.model.linear:
         parts.append("an arm's mean is a linear function of its features")

@@ -64,6 +64,7 @@ def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, A
         "sites": sites(overview, now, stale_after),
         "history": history(overview),
         "remaining": remaining(overview.method, overview.total.samples, overview.verdict),
+        "items": overview.items,
         "intervals": overview.method.test.radii is not None,
         "shows": "index" if overview.method.test.shows_index else "evidence",
     }

@@ -213,6 +213,10 @@ class TermsAnswer(Shape):
     bets: float = Field(
         examples=[0.0], description="The factor of a difference in the bets that a tally has; 0 if it has none."
     )
+    pairs: float = Field(
+        examples=[0.0], description="The same for pairs on items: 1, −1 where the lowest is wanted; 0 for none."
+    )
+    items: bool = Field(examples=[False], description="Whether each item is tried with all arms of a plan.")
 
 
 class JoinAnswer(Shape):
@@ -360,6 +364,7 @@ class StatusAnswer(StudyAnswer):
     differences: list[DifferencesAnswer] = Field(
         description="To the control, if there is one, and to the leader; empty where there are none yet."
     )
+    items: int | None = Field(description="How many items were tried; null where the study has none.")
     warnings: list[WarningAnswer] = Field(
         description="A study in which all is well gets one with probability below 1 %."
     )

@@ -1,0 +1,53 @@
+"""Sampling with items: every item of a batch is tried with the same arms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bestarm.core.arrays import Counts
+from bestarm.core.breaking import Reading
+from bestarm.core.race import Race
+from bestarm.core.rules import Choose, Fire, Foresee, Selection
+from bestarm.core.selection.lookahead import track
+from bestarm.core.setting import Setting
+
+
+def blocks(
+    state: Race,
+    reading: Reading,
+    setting: Setting,
+    foresee: Foresee,
+    choose: Choose,
+    trigger: Fire,
+    arms: Counts,
+    counts: Counts,
+) -> int:
+    """The plan with items: the leader and the arms that are not ruled out, all of them on every item.
+
+    An arm that was ruled out is among them while it has fewer than min(√(5N/K), N/(4K)) pulls, so that bad luck
+    can be made good.
+    """
+    samples = float(state.estimate.samples)
+    inside = state.missing > 0.0
+    inside |= state.pulls < min(math.sqrt(5.0 * samples / setting.arms), 0.25 * samples / setting.arms)
+    inside[reading.leader] = True
+    if inside.sum() < 2:
+        inside[reading.challenger] = True
+    chosen = np.flatnonzero(inside)
+    several = chosen.shape[0]
+    size = trigger(state.estimate, reading, reading.leader, setting)
+    arms[:several] = chosen
+    counts[:several] = max(round(size / several), setting.min_batch)
+    return several
+
+
+BLOCKS = Selection(
+    "blocks",
+    "every item with the leader and the arms that are not ruled out; for problems with items",
+    track,
+    blocks,
+    needs_race=True,
+    on_items=True,
+)

@@ -1,0 +1,149 @@
+"""With items the answer is wrong with probability at most delta: items that differ, interactions, sites, losses.
+
+Close calls, on which errors do happen, as in `test_rule_out_errors`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+import bestarm
+from bestarm.core.bets import PAIR, add_pairs
+from bestarm.core.tally import Tally
+from bestarm.simulation.schedule import Offline, Schedule
+
+RUNS = 2_000
+LEAVING = Schedule((1.0, 3.0, 0.2), offline=(Offline(0, 200.0), Offline(1, 10.0, 400.0)))
+NORMAL: dict[str, dict[str, Any]] = {
+    "items": {},
+    "sites": {"offsets": [0.9, -0.9, 0.0], "drift": 0.6, "interactions": 0.1},
+    "item by arm": {"item_interactions": 0.2},
+    "leaving": {"offsets": [0.9, -0.9, 0.0], "schedule": LEAVING},
+    "plates": {"offsets": [0.9, -0.9, 0.0], "plate": 24},
+}
+LOG_ODDS: dict[str, dict[str, Any]] = {
+    "items": {},
+    "sites": {"offsets": [0.5, -0.5, 0.0], "drift": 0.3, "item_interactions": 0.5},
+    "leaving": {"offsets": [0.5, -0.5, 0.0], "schedule": LEAVING},
+}
+
+
+def upper_limit(errors: int, runs: int) -> float:
+    """The one-sided 99.9 % Clopper–Pearson limit of an error rate."""
+    return float(beta.ppf(0.999, errors + 1, runs - errors)) if errors < runs else 1.0
+
+
+@cache
+def close_call(kind: str, world: str, delta: float) -> bestarm.Result:
+    """Three arms, two of which are hard to tell apart, at three sites."""
+    given: dict[str, Any] = {"delta": delta, "items": True, "means": [0.5, 0.499, 0.45]}
+    around = LOG_ODDS.get(world, {}) | {"item_effects": 1.0}
+    if kind == "normal":
+        around = {"noise": 0.1, "item_effects": 0.5} | NORMAL[world]
+    elif kind == "bounded":
+        given |= {"reward_range": [0, 1]}
+        around |= {"offsets": [0.1, -0.1, 0.0]} if "offsets" in around else {}
+    else:
+        given |= {"rewards": "yes-no"}
+    problem = bestarm.Problem(["a", "b", "c"], **given)
+    return bestarm.simulate(problem, agents=3, runs=RUNS, seed=5, max_samples=6_000, **around)
+
+
+CASES = [
+    *[("normal", world, 0.3) for world in NORMAL],
+    ("normal", "sites", 0.05),
+    *[("bounded", world, 0.3) for world in LOG_ODDS],
+    ("bounded", "sites", 0.05),
+    *[("yes-no", world, 0.3) for world in LOG_ODDS],
+    ("yes-no", "sites", 0.05),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "world", "delta"), CASES)
+def test_the_error_rate(kind: str, world: str, delta: float) -> None:
+    result = close_call(kind, world, delta)
+    assert upper_limit(result.wrong, RUNS) < delta
+    assert RUNS - result.unfinished > (20 if delta == 0.05 else 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "share"), [("normal", 3), ("bounded", 2), ("yes-no", 2)])
+def test_it_has_teeth(kind: str, share: int) -> None:
+    """With a part of the threshold's logarithm the same worlds break the promise."""
+    delta = 0.05
+    result = close_call(kind, "sites", delta ** (1 / share))
+    assert result.wrong / RUNS > delta
+
+
+def fold_compiled(method: bestarm.Method) -> Any:
+    """The compiled twins of the rules of a method, as the simulator uses them."""
+    from bestarm.simulation.compile import twin
+
+    return twin(method.test.model.begin), twin(method.test.model.fold), twin(method.test.read)
+
+
+def with_losses(delta: float, runs: int, seed: int, scale: float = 1.0) -> tuple[int, int]:
+    """Studies in which a fifth of all trials fail, by chance: how many ended, and how many were wrong.
+
+    `scale` divides the differences that the scale is measured by: with less than 1 it is too small.
+    """
+    problem = bestarm.Problem(["a", "b", "c"], items=True, delta=delta)
+    method = bestarm.method("sharp", problem, agents=3)
+    means, random = np.array([0.5, 0.499, 0.499]), np.random.default_rng(seed)
+    begin, fold, read = fold_compiled(method)
+    from bestarm.methods.composed import batch_of
+
+    ended = wrong = 0
+    for _ in range(runs):
+        state = begin(method.setting)
+        for number in range(60):
+            rewards = means + random.normal(0, 0.5, (6, 1)) + random.normal(0, 0.1, (6, 3))
+            made = random.random((6, 3)) < 0.8
+            values = np.array(state.estimate.values) if number else np.zeros(3)
+            leader = int(np.argmax(values))
+            second = int(np.argsort(values)[-2])
+            rivals = [second if arm == leader else leader for arm in range(3)]
+            batch = tally_of(rewards, made, rivals if number else [-1] * 3, scale)
+            state = fold(state, batch_of(batch, number % 3), method.setting)
+            reading = read(state, method.setting)
+            if reading.evidence >= 1.0:
+                ended += 1
+                wrong += reading.leader != 0
+                break
+    return ended, wrong
+
+
+def tally_of(rewards: Any, made: Any, rivals: list[int], scale: float) -> Tally:
+    """What a site sends of the trials that were made."""
+    rows = {arm: [int(made[:, arm].sum()), float(rewards[made[:, arm], arm].sum())] for arm in range(3)}
+    sums = [0.0] * (PAIR * 3)
+    for arm, rival in enumerate(rivals):
+        if rival >= 0:
+            both = made[:, arm] & made[:, rival]
+            add_pairs(rewards[both, arm].tolist(), rewards[both, rival].tolist(), 1.0, sums, arm * PAIR)
+            mean = sums[arm * PAIR + 1] ** 2 / max(sums[arm * PAIR], 1.0)
+            sums[arm * PAIR + 2] = mean + scale**2 * (sums[arm * PAIR + 2] - mean)
+    kept = {arm: row for arm, row in rows.items() if row[0]}
+    places = [arm for arm in range(3) if arm in kept]
+    tally = Tally.from_rows(kept, 3)
+    return tally.with_rivals([rivals[a] for a in places], [x for a in places for x in sums[a * PAIR : (a + 1) * PAIR]])
+
+
+@pytest.mark.slow
+def test_trials_that_fail_leave_out_their_pairs_and_nothing_else() -> None:
+    ended, wrong = with_losses(0.3, RUNS, seed=1)
+    assert upper_limit(wrong, RUNS) < 0.3
+    assert ended > 20
+
+
+@pytest.mark.slow
+def test_a_scale_that_is_too_small_would_break_it() -> None:
+    """The bound on the scale is a part of the proof: with half of it delta is broken."""
+    _, wrong = with_losses(0.1, 1_000, seed=2, scale=0.5)
+    assert wrong / 1_000 > 0.1
