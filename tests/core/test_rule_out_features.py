@@ -19,7 +19,6 @@ from bestarm.core.mixture import log_worths
 from bestarm.core.tally import Tally
 from bestarm.methods import Method
 from bestarm.methods.composed import batch_of
-from bestarm.testing import check_test
 
 TESTS = ["rule-out-span", "rule-out-features"]
 ARMS, DIMENSION = 8, 3
@@ -58,11 +57,6 @@ def played(method: Method, batches: int, seed: int = 1, size: float = 1.0) -> li
         state = method.fold(state, tally(method, plan, rewards), number % 3)
         found.append((plan, rewards))
     return found
-
-
-@pytest.mark.parametrize("stopping", TESTS)
-def test_the_suite(stopping: str) -> None:
-    check_test(stopping)
 
 
 @pytest.mark.parametrize("stopping", TESTS)

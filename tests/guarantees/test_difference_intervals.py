@@ -20,7 +20,7 @@ from bestarm.core.tally import Tally
 from bestarm.differences import Comparisons, differences
 from bestarm.methods.composed import batch_of
 
-STUDIES, BATCHES, SITES = 1_000, 40, 3
+STUDIES, BATCHES, SITES = 500, 40, 3
 DELTA, NOISE = 0.3, 0.3
 KINDS: dict[str, dict[str, Any]] = {
     "known": {"sigma": NOISE, "sites": "differ"},

@@ -238,15 +238,15 @@ def smallest(pulls):
 
 def defaults(problem, agents):
     "From a script, which no worker can import."
-    return METHODS["famabpe"].defaults(problem, agents) | {"selection": "last", "gamma": 0.1}
+    return METHODS["ugapec"].defaults(problem, agents) | {"selection": "last"}
 
 if __name__ == "__main__":
-    register(Selection("last", "", last, one_arm), Recipe("script", Kind.FEDERATED, defaults, ""))
+    register(Selection("last", "", last, one_arm), Recipe("script", Kind.ALONE, defaults, ""))
     problem = bestarm.Problem.quick([0.9, 0.4], sigma=0.3)
     for engine in ("rounds", "events"):
-        one, two = (bestarm.simulate(problem, "script", 2, 12, engine=engine, jobs=jobs) for jobs in (1, 2))
+        one, two = (bestarm.simulate(problem, "script", 1, 12, engine=engine, jobs=jobs) for jobs in (1, 2))
         assert (one.samples == two.samples).all()
-        swept = bestarm.sweep(problem, "script", agents=2, runs=12, engine=engine, jobs=2)
+        swept = bestarm.sweep(problem, "script", agents=1, runs=12, engine=engine, jobs=2)
         assert (swept.results[0].samples == one.samples).all()
         print(engine, one.wrong)
 """

@@ -37,7 +37,7 @@ from bestarm.simulation.workers import pack
 from bestarm.simulation.world import World
 
 Sample = NDArray[np.int64]
-ROUNDS, EVENTS, LEVEL = 5_000, 10_000, 0.01
+ROUNDS, EVENTS, LEVEL = 2_500, 5_000, 0.01
 BLOCK, BLOCKS = 999, 20  # permutations: 19,980, so that the smallest p value is 5e-5, below 1 % / 55
 FIELDS = ("samples", "communications", "switches", "unsent", "arm")
 

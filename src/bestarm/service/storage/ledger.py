@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
+from json import JSONEncoder
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,15 +17,32 @@ from bestarm.differences import NOBODY, Comparisons, Differences, differences
 from bestarm.methods.composed import batch_of
 from bestarm.oddities import Oddities, Oddity
 from bestarm.protocol.entries import Correction, Entry, FromSite, Join, Upload
-from bestarm.protocol.messages import MOST_PULLS, Download, Stop
+from bestarm.protocol.messages import MOST_PULLS, Download, Stop, plan_to_json
 from bestarm.protocol.server import Server
 from bestarm.service.storage.overview import Charter, Contribution, Judged, Overview
 
 NOTHING = Contribution()
+COMPACT = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+STILL_GOOD = 1.01
+MOST_MADE = 64  # ways to work for which a plan is kept
 
 
 class OutOfRange(Exception):
     """Numbers that floating point can't compute with. The ledger that raised it must be thrown away."""
+
+
+def plan_text(plan: Plan | None, arms: tuple[str, ...]) -> str | None:
+    """A plan as JSON."""
+    return None if plan is None else COMPACT.encode(plan_to_json(plan, arms))
+
+
+class Made(NamedTuple):
+    """A plan, in its reply and as text, and how many samples there were when it was made."""
+
+    samples: int
+    reply: Download
+    size: int
+    text: str | None
 
 
 class Ledger:
@@ -94,6 +113,7 @@ class Ledger:
         self._places = {arm: place for place, arm in enumerate(method.problem.arms)}
         self.comparisons: Comparisons | None = None
         self.oddities = Oddities(method)
+        self._made: dict[tuple[int | None, tuple[str, ...]], Made] = {}
         if method.test.inside_batches:
             control, turn = self._place(method.problem.control), method.pairs or 1.0
             self.comparisons = Comparisons(len(method.problem.arms), control, turn)
@@ -120,13 +140,25 @@ class Ledger:
         """The number of an arm among those that there are now."""
         return self._places.get(arm or "", NOBODY)
 
-    def answer_now(self, agent: str) -> tuple[Download, Plan]:
-        """What a site is told from all that is known, and the plan in it; the same for all that work alike."""
+    def answer_now(self, agent: str) -> Made:
+        """What a site is told from what is known, and the plan in it; the same for all that work alike.
+
+        A plan is made anew when there is a hundredth more to know: many sites come many times in a second, and
+        no plan is as up to date as that anyway.
+        """
+        site, samples = self.server.sites[agent], self.server.samples
+        known = self._made.get((site.plate, site.cannot))
+        if known is not None and samples <= known.samples * STILL_GOOD:
+            return known
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
-                return self.server.answer_now(agent)
+                reply, plan = self.server.answer_now(agent)
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             raise OutOfRange from error
+        made = Made(samples, reply, plan.size, plan_text(plan, self.server.arms))
+        if len(self._made) < MOST_MADE and reply.total is None:
+            self._made[site.plate, site.cannot] = made
+        return made
 
     def answer(self, place: int, plan: Plan | None) -> tuple[Download | Stop, Plan | None]:
         """What an entry is answered, and the plan in it: the given one, or one from what was known then."""

@@ -11,12 +11,11 @@ from sqlalchemy import Connection, bindparam, case, select
 from bestarm.core.plan import Plan
 from bestarm.errors import ServiceError, UserError
 from bestarm.protocol.entries import Entry, FromSite, Upload, body_of, entry_from
-from bestarm.protocol.messages import plan_from_json, plan_to_json
-from bestarm.service.storage.ledger import Ledger, OutOfRange
+from bestarm.protocol.messages import plan_from_json
+from bestarm.service.storage.ledger import COMPACT, Ledger, OutOfRange, plan_text
 from bestarm.service.storage.tables import entries
 
 TOGETHER = 100  # rows that are read at once: plans can be long
-COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 # What is asked again and again, put together once. The first row is there to see that it is what it was.
 FROM = (
@@ -49,11 +48,6 @@ Written = tuple[int, int, str, str, str | None, int | None, str, str, str | None
 def body_text(entry: Entry, arms: tuple[str, ...]) -> str:
     """What an entry says, as JSON."""
     return COMPACT.encode(body_of(entry, arms))
-
-
-def plan_text(plan: Plan | None, arms: tuple[str, ...]) -> str | None:
-    """A plan as JSON."""
-    return None if plan is None else COMPACT.encode(plan_to_json(plan, arms))
 
 
 def written(ledger: Ledger, place: int, body: str, received_at: str, plan: str | None) -> Written:

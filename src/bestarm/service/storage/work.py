@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import Connection, bindparam, select
 
 from bestarm.errors import Refused, ServiceError
@@ -11,7 +9,7 @@ from bestarm.protocol.entries import Close, Entry, FromSite, Join, Reopen, Uploa
 from bestarm.protocol.messages import Conflict, Download, Gap, Over, ProtocolError, Stop
 from bestarm.service.storage import log, studies
 from bestarm.service.storage.joining import news
-from bestarm.service.storage.ledger import Ledger, OutOfRange
+from bestarm.service.storage.ledger import Ledger, OutOfRange, plan_text
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tables import studies as study_rows
 from bestarm.service.storage.taken import Taken
@@ -143,23 +141,17 @@ class Work:
     def _answer(self) -> None:
         """Answer what was taken so far.
 
-        Plans are the costly part. So they are made from all that was taken together, once for all sites that
-        work alike.
+        Plans are the costly part. So they are made from all that was taken together.
         """
-        made: dict[Any, tuple[Download, int, str | None]] = {}
         for ledger, place, body, received_at, taken in self._unanswered:
             server, entry = ledger.server, ledger.server.entries[place].entry
             if server.stopped or not isinstance(entry, FromSite):
                 # Who was heard before the stop gets a plan from what was known then.
                 taken.answer, plan = ledger.answer(place, None)
-                text = log.plan_text(plan, server.arms)
+                text = plan_text(plan, server.arms)
             else:
-                site = server.sites[entry.agent]
-                alike = ledger.study.id, site.plate, site.cannot
-                if alike not in made:
-                    reply, plan = ledger.answer_now(entry.agent)
-                    made[alike] = reply, plan.size, log.plan_text(plan, server.arms)
-                taken.answer, ledger.asked[entry.agent], text = made[alike]
+                made = ledger.answer_now(entry.agent)
+                taken.answer, ledger.asked[entry.agent], text = made.reply, made.size, made.text
             self._rows.append(log.written(ledger, place, body, received_at, text))
         self._unanswered = []
 
