@@ -1,4 +1,4 @@
-"""A site with items: its own list, in a random order that the journal keeps; Python, worksheets and JSON agree."""
+"""A site with items: its own list, in a random order that the journal keeps, however one works with it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import random
 import shutil
 import sqlite3
 import sys
+import warnings
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -57,7 +58,7 @@ def test_items_come_in_a_random_order_and_none_twice(tmp_path: Path) -> None:
 
 
 def test_a_plate_half_done_goes_on_in_another_process(tmp_path: Path) -> None:
-    """Trials that were open come again with their items, and the upload has all pairs, however often it died."""
+    """Trials that were open come again with their items, and the upload has all pairs."""
     server = new_server()
     told = Counter[str]()
     for _ in range(500):
@@ -114,12 +115,17 @@ def test_how_many_will_do(tmp_path: Path) -> None:
 def test_a_second_pass_says_what_it_means(tmp_path: Path) -> None:
     server = new_server()
     seen: list[Any] = []
-    with opened(server, tmp_path / "lab.db", items=["x", "y"]) as lab:
-        with pytest.warns(ProblemWarning, match="all 2 items were tried; from now on they come again"):
-            while len(seen) < 4:
-                for trial in lab.ask(3):
-                    seen += [trial.item] if trial.item not in seen[-1:] else []
-                    lab.tell(trial, random.Random(trial.number).random())
+    with (
+        opened(server, tmp_path / "lab.db", items=["x", "y"]) as lab,
+        warnings.catch_warnings(record=True) as said,
+    ):
+        warnings.simplefilter("always")
+        while len(seen) < 4:
+            for trial in lab.ask(3):
+                seen += [trial.item] if trial.item not in seen[-1:] else []
+                lab.tell(trial, random.Random(trial.number).random())
+    assert [warning.category for warning in said] == [ProblemWarning] * len(said)
+    assert "all 2 items were tried; from now on they come again" in str(said[0].message)
     assert set(seen[:2]) == set(seen[2:4]) == {"x", "y"}
 
 

@@ -1,4 +1,4 @@
-"""With items the answer is wrong with probability at most delta: items that differ, interactions, sites, losses.
+"""With items the answer is wrong with probability at most delta, whatever items, sites and losses do.
 
 Close calls, on which errors do happen, as in `test_rule_out_errors`.
 """
@@ -132,7 +132,9 @@ def tally_of(rewards: Any, made: Any, rivals: list[int], scale: float) -> Tally:
     kept = {arm: row for arm, row in rows.items() if row[0]}
     places = [arm for arm in range(3) if arm in kept]
     tally = Tally.from_rows(kept, 3)
-    return tally.with_rivals([rivals[a] for a in places], [x for a in places for x in sums[a * PAIR : (a + 1) * PAIR]])
+    return tally.with_rivals(
+        [rivals[a] for a in places], [x for a in places for x in sums[a * PAIR : (a + 1) * PAIR]]
+    )
 
 
 @pytest.mark.slow

@@ -195,9 +195,13 @@ def test_what_can_not_be_true_is_refused(row: list[Any], words: str) -> None:
         other[2] = "A"
     server = Server(method)
     with pytest.raises(ProtocolError, match=words):
-        tally = tally_from_json({"A": row, "B": other}, "p", ARMS)
-        server.receive(Upload(method.problem.fingerprint, "lab", 1, tally))
+        send(server, {"A": row, "B": other})
     assert server.entries == []
+
+
+def send(server: Server, rows: dict[str, list[Any]]) -> None:
+    tally = tally_from_json(rows, "p", ARMS)
+    server.receive(Upload(server.terms.fingerprint, "lab", 1, tally))
 
 
 def test_plates_have_whole_items() -> None:

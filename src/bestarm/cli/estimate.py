@@ -75,7 +75,8 @@ def estimate(
         Path | None,
         typer.Option(
             metavar="first.csv",
-            help="First measurements, with columns arm,reward or arm,reward,site: means and noise are theirs.",
+            help="First measurements, with columns arm,reward or arm,reward,site: means and noise are theirs. "
+            "A table with a row an item and a column an arm says also what items would save.",
         ),
     ] = None,
     set: Annotated[

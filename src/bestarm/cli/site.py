@@ -279,7 +279,9 @@ def whole_items(lab: Lab, trials: Sequence[Trial], n: int) -> str:
         return ""
     items, many = count(len({trial.item for trial in trials}), "whole item"), count(len(trials), "trial")
     if len(trials) > n:
-        return f"every item is tried with {count(len(lab.agent.plan.arms), 'arm')} now: {items}, {many} for {n}."
+        return (
+            f"every item is tried with {count(len(lab.agent.plan.arms), 'arm')} now: {items}, {many} for {n}."
+        )
     rest = f"no more fit into {n}" if lab.agent.to_hand_out else "all that the plan still has"
     return f"{items}, {many}: {rest}."
 

@@ -62,15 +62,32 @@ def assume(
         wanted = [factor * unit for factor in GAPS] if gaps is None else check_vector("gaps", gaps).tolist()
         truths, sentence = apart(problem, wanted, gaps is not None, runs, seed, short)
     if measured is not None:
+        inside = measured.on_items if problem.items and measured.on_items else measured.noise
         sentence = (
-            f"Assumed: the means and the noise of {measured.noise:.3g} are those of {measured.what}. The gap "
+            f"Assumed: the means and the noise of {inside:.3g} are those of {measured.what}. The gap "
             f"between the two best has a standard error of {measured.error:.2g}."
         )
     elif pilot is not None:
         sentence += f" The noise of {pilot.noise:.3g} is that of {pilot.what}."
     elif unknown:
         sentence += " Gaps are in units of the noise, which nobody knows yet."
+    if pilot is not None and pilot.on_items is not None:
+        sentence += " " + what_items_save(pilot, problem.items)
     return Assumption(world, truths, sentence)
+
+
+def what_items_save(pilot: Pilot, items: bool) -> str:
+    """How much less a difference of the two best scatters on the same items than on different ones."""
+    assert pilot.on_items is not None
+    less = (pilot.noise / pilot.on_items) ** 2
+    if less < 1:
+        return "On the same items the two best do not scatter less than on different ones: items save nothing."
+    here = "Without them" if items else "With items = true"
+    times = "more" if items else "fewer"
+    return (
+        f"On the same item a difference of the two best has {less:.1f} times less variance than on "
+        f"different ones. {here} about {less:.1f} times {times} samples are needed."
+    )
 
 
 def with_noise(problem: Problem, world: World, pilot: Pilot | None, in_units: bool) -> tuple[World, bool]:
@@ -78,6 +95,9 @@ def with_noise(problem: Problem, world: World, pilot: Pilot | None, in_units: bo
     kind = kind_of(problem, world)
     if world.noise is not None or kind == "yes-no":
         return world, False
+    if pilot is not None and problem.items and pilot.on_items is not None:
+        effects = math.sqrt(max(pilot.noise**2 - pilot.on_items**2, 0.0)) if kind == "gaussian" else 0.0
+        return replace(world, noise=pilot.on_items, item_effects=effects), False
     if pilot is not None:
         return replace(world, noise=pilot.noise), False
     if problem.sigma is not None or kind == "bounded":

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,7 @@ from bestarm.errors import UserError
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, read_text
 from bestarm.reward import HIGHEST, reflected
+from bestarm.simulation.table import read_cells, read_wide
 
 Row = tuple[str, float, str]  # an arm, its reward, and the site where it was measured
 
@@ -28,7 +27,8 @@ class Pilot:
     Means are those of the additive model, an effect of the arm and one of the site, by least squares. The
     noise is what rewards of one arm at one site scatter, n − 1 degrees of freedom for each such group: offsets
     of the sites, and arms that do better at one site than at another, are not in it. `error` is the standard
-    error of the difference of the two best.
+    error of the difference of the two best. Of a table with the same items for all arms, `on_items` is what the
+    difference of the two best on an item scatters, over √2: what is left of the noise with items.
 
     >>> rows = [("A", 1.0, "x"), ("A", 1.2, "x"), ("B", 0.6, "x"), ("A", 3.1, "y"), ("B", 2.6, "y")]
     >>> pilot = Pilot.of(rows, ["A", "B"])
@@ -41,12 +41,40 @@ class Pilot:
     error: float
     measurements: int
     sites: int
+    on_items: float | None = None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], arms: Sequence[str], goal: str = HIGHEST) -> Pilot:
-        """The pilot in a CSV file with the columns arm, reward and, if there are several, site."""
+        """The pilot in a CSV file with the columns arm, reward and, if there are several, site.
+
+        Or in a table with a row for each item and a column for each arm.
+        """
         with naming(os.fspath(path)):
-            return cls.of(read_rows(read_text(Path(path))), arms, goal)
+            header, rows = read_cells(read_text(Path(path)))
+            if header[:1] == ["arm"]:
+                return cls.of(read_rows(header, rows), arms, goal)
+            return cls.of_items(read_wide(header, rows), arms, goal)
+
+    @classmethod
+    def of_items(cls, table: Mapping[str, Sequence[float]], arms: Sequence[str], goal: str = HIGHEST) -> Pilot:
+        """The pilot of a table in which every item was tried with all arms.
+
+        >>> table = {"A": [1.0, 2.0, 3.0], "B": [0.5, 1.6, 2.4]}
+        >>> pilot = Pilot.of_items(table, ["A", "B"])
+        >>> round(pilot.noise, 3), round(pilot.on_items, 3)
+        (0.977, 0.071)
+        """
+        found = cls.of([(arm, value, "") for arm, values in table.items() for value in values], arms, goal)
+        if len(next(iter(table.values()))) < 2:
+            raise UserError("the table has one item; it must have several to say how they differ.")
+        second, best = np.argsort(found.means if goal == HIGHEST else reflected(found.means))[-2:]
+        differences = np.array(table[arms[best]]) - np.array(table[arms[second]])
+        scatter = float(np.std(differences, ddof=1)) / math.sqrt(2.0)
+        if scatter == 0.0:
+            raise UserError(
+                "the two best arms differ by the same on all items: nothing says how that scatters."
+            )
+        return replace(found, on_items=scatter, error=scatter * math.sqrt(2.0 / len(differences)))
 
     @classmethod
     def of(cls, rows: Iterable[Row], arms: Sequence[str], goal: str = HIGHEST) -> Pilot:
@@ -107,28 +135,15 @@ def noise_inside(rows: Iterable[Row]) -> float:
     return math.sqrt(scatter / freedom)
 
 
-def read_rows(text: str) -> list[Row]:
-    """The measurements of a CSV text; without a column site they are all from one.
+def read_rows(header: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> list[Row]:
+    """Measurements line by line; without a column site they are all from one.
 
-    >>> read_rows("arm,reward\\nA,0.5\\n")
+    >>> read_rows(["arm", "reward"], [(2, ["A", "0.5"])])
     [('A', 0.5, '')]
     """
-    lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
-    found: list[Row] = []
-    try:
-        header = [cell.strip() for cell in next(lines, [])]
-        if header not in (["arm", "reward"], ["arm", "reward", "site"]):
-            raise UserError(
-                f"line 1 is {','.join(header)!r}; the columns must be arm,reward or arm,reward,site."
-            )
-        for cells in lines:
-            if cells:
-                found.append(read_row(cells, len(header), lines.line_num))
-    except csv.Error as error:
-        raise UserError(f"line {lines.line_num} is not valid CSV: {error}.") from None
-    if not found:
-        raise UserError("there are no measurements below the header.")
-    return found
+    if header not in (["arm", "reward"], ["arm", "reward", "site"]):
+        raise UserError(f"line 1 is {','.join(header)!r}; the columns must be arm,reward or arm,reward,site.")
+    return [read_row(cells, len(header), line) for line, cells in rows]
 
 
 def read_row(cells: Sequence[str], width: int, line: int) -> Row:

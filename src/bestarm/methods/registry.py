@@ -36,7 +36,7 @@ from bestarm.core.trigger.aim import AIM
 from bestarm.core.trigger.count import COUNT
 from bestarm.core.trigger.determinant import DETERMINANT
 from bestarm.core.trigger.every_pull import EVERY_PULL
-from bestarm.core.trigger.finish import FINISH, FINISH_SPAN
+from bestarm.core.trigger.finish import FINISH, FINISH_ITEMS, FINISH_SPAN
 from bestarm.errors import UserError
 from bestarm.methods import falinpe, famabpe, lingape, sharp, synchronous, ugapec
 from bestarm.methods.recipe import MIN_BATCH, PERIOD, PERIOD_COUNTS, Kind, Recipe
@@ -88,7 +88,7 @@ TESTS: Registry[Test] = Registry(
     *(RULE_OUT, TWO_BY_TWO, BETTING, ITEMS, RULE_OUT_FEATURES, RULE_OUT_SPAN),
 )
 SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, BLOCKS, DIRECTIONS)
-TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_SPAN, EVERY_PULL)
+TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_ITEMS, FINISH_SPAN, EVERY_PULL)
 METHODS: Registry[Recipe] = Registry(
     sharp.SHARP,
     famabpe.FAMABPE,

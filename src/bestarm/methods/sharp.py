@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from bestarm.core.rules import Test, Value
-from bestarm.core.selection.blocks import BLOCKS
 from bestarm.core.stopping.betting import BETTING
 from bestarm.core.stopping.items import ITEMS
 from bestarm.core.stopping.pairs import PAIRS
@@ -13,7 +12,6 @@ from bestarm.core.stopping.rule_out import RULE_OUT
 from bestarm.core.stopping.rule_out_features import RULE_OUT_FEATURES
 from bestarm.core.stopping.span import SPAN
 from bestarm.core.stopping.two_by_two import TWO_BY_TWO
-from bestarm.core.trigger.finish import FINISH
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.problem import Problem
 from bestarm.problem.aims import ALIKE
@@ -70,7 +68,7 @@ def rank_of(problem: Problem) -> int:
 
 def suited(test: Test, problem: Problem) -> dict[str, Value]:
     """What goes with a test."""
-    selection, trigger = (BLOCKS.name, FINISH.name) if problem.items else test.goes_with
+    selection, trigger = ITEMS.goes_with if problem.items else test.goes_with
     own = {parameter.name: parameter.default for parameter in test.parameters}
     count = own.get("pseudo_count") or PAIRS.parameters[0].default
     if test.model.linear:

@@ -135,36 +135,41 @@ def first_pulls(environment: Environment, arms: int, squares: bool, random: np.r
 def fill(batch: Batch, environment: Environment, random: np.random.Generator, known: int) -> None:
     """Draw what a batch gave, arm after arm; squares and sums against rivals where there is room for them.
 
-    `known` are the samples that the server knew when the batch's plan was made. Sums against rivals need every
-    reward by itself, and so do items, each with all arms.
+    `known` are the samples that the server knew when the batch's plan was made.
     """
-    squares = batch.squares.shape[0] > 0
     row = row_of(environment.levels.shape[0], batch.site)
     added = drift_at(environment.drift, environment.pace, known)
-    rivals, drawn = batch.against.shape[0] > 0, 0
-    shared = environment.items and batch.site != NOBODY
-    single = np.empty(batch.pulls.sum() if rivals else 0)
-    if shared:
-        draw_items(batch, environment, random, row, added, single)
-    # By far the most common, and the fastest:
-    plain = environment.kind == GAUSSIAN and not squares and not rivals
-    levels, spreads = environment.levels[row], environment.spreads
-    for place in range(0 if shared else batch.arms.shape[0]):
-        arm, pulls = batch.arms[place], batch.pulls[place]
-        if plain:
-            batch.sums[place] = gaussian_sum(levels[arm] + added, spreads[arm], pulls, random)
-            continue
-        batch.sums[place] = 0.0
-        for _ in range(pulls if rivals else 1):
-            total, square = draw(environment, arm, 1 if rivals else pulls, random, row, added)
-            batch.sums[place] += total
-            if squares:
+    if environment.kind == GAUSSIAN and batch.squares.shape[0] == 0 and batch.against.shape[0] == 0:
+        levels, spreads = environment.levels[row], environment.spreads  # the most common, and the fastest
+        for place in range(batch.arms.shape[0]):
+            arm = batch.arms[place]
+            batch.sums[place] = gaussian_sum(levels[arm] + added, spreads[arm], batch.pulls[place], random)
+    elif batch.against.shape[0] == 0:
+        for place in range(batch.arms.shape[0]):
+            total, square = draw(environment, batch.arms[place], batch.pulls[place], random, row, added)
+            batch.sums[place] = total
+            if batch.squares.shape[0] > 0:
                 batch.squares[place] = square
-            if rivals:
-                single[drawn] = total
-                drawn += 1
-    if rivals:
+    else:
+        single = np.empty(batch.pulls.sum())
+        if environment.items:
+            draw_items(batch, environment, random, row, added, single)
+        else:
+            draw_single(batch, environment, random, row, added, single)
         settle(batch, single, environment.high - environment.low)
+
+
+def draw_single(
+    batch: Batch, environment: Environment, random: np.random.Generator, row: int, added: float, single: Floats
+) -> None:
+    """Draw every reward by itself, arm after arm."""
+    drawn = 0
+    for place in range(batch.arms.shape[0]):
+        batch.sums[place] = 0.0
+        for _ in range(batch.pulls[place]):
+            single[drawn] = draw(environment, batch.arms[place], 1, random, row, added)[0]
+            batch.sums[place] += single[drawn]
+            drawn += 1
 
 
 def draw_items(

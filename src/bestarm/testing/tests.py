@@ -46,7 +46,7 @@ def _method(test: Test, tabular: Problem = TABULAR, linear: Problem = LINEAR, ag
         if test.model.linear:
             return build("sharp", linear, agents=agents, stopping=test.name)
         if test.inside_batches:
-            plans = {"selection": "blocks" if test.pairs else "race", "trigger": "finish"}
+            plans = dict(zip(("selection", "trigger"), test.goes_with, strict=True))
             problem = Problem.from_dict(tabular.to_dict() | {"items": test.pairs})
             return build("sharp", problem, agents=agents, stopping=test.name, **plans)
         return build("famabpe", tabular, agents=agents, stopping=test.name)  # its loop is compiled in no time

@@ -13,6 +13,8 @@ from bestarm.core.rules import Choose, Fire, Foresee, Selection
 from bestarm.core.selection.lookahead import track
 from bestarm.core.setting import Setting
 
+LEAST = 2  # items of a batch: one alone does not say how differences scatter
+
 
 def blocks(
     state: Race,
@@ -27,7 +29,7 @@ def blocks(
     """The plan with items: the leader and the arms that are not ruled out, all of them on every item.
 
     An arm that was ruled out is among them while it has fewer than min(√(5N/K), N/(4K)) pulls, so that bad luck
-    can be made good.
+    can be made good. A batch has two items at least.
     """
     samples = float(state.estimate.samples)
     inside = state.missing > 0.0
@@ -39,7 +41,7 @@ def blocks(
     several = chosen.shape[0]
     size = trigger(state.estimate, reading, reading.leader, setting)
     arms[:several] = chosen
-    counts[:several] = max(round(size / several), setting.min_batch)
+    counts[:several] = max(round(size / several), LEAST, setting.min_batch)
     return several
 
 

@@ -19,6 +19,9 @@ USUAL = 5.0  # arms for which the dial was tuned
 # The same dial for arms with features; l is in pulls a direction.
 SPAN_DIAL = ((1.5, 0.03, 0.5, 0.1), (2.0, 0.07, 1.0, 0.4), (2.5, 0.3, 4.0, 0.8))
 
+# The same dial with items: a, h and c. A batch has two items at least.
+ITEMS_DIAL = ((0.02, 0.4, 0.1), (0.03, 0.5, 0.2), (0.15, 1.0, 0.4))
+
 
 def finish(view: View, reading: Reading, arm: int, setting: Setting) -> int:
     """A batch of a race: large enough to compare, and so large that all agents together come near the end.
@@ -41,6 +44,12 @@ def finish_span(view: View, reading: Reading, arm: int, setting: Setting) -> int
     return int(np.ceil(max(together / setting.agents, least * setting.features.shape[1], 2.0)))
 
 
+def finish_items(view: View, reading: Reading, arm: int, setting: Setting) -> int:
+    """The same with items: the arms of a batch become fewer as they are ruled out, so batches stay small."""
+    growth, reach, aim = ITEMS_DIAL[int(setting.own_trigger[0])]
+    return int(np.ceil(toward_end(view, reading, aim, growth, reach, setting) / setting.agents))
+
+
 def toward_end(
     view: View, reading: Reading, aim: float, growth: float, reach: float, setting: Setting
 ) -> float:
@@ -55,6 +64,13 @@ FINISH = Trigger(
     "finish",
     "batches that bring a race near its end, never too small to compare",
     finish,
+    parameters=(THRIFT_PARAMETER,),
+)
+
+FINISH_ITEMS = Trigger(
+    "finish-items",
+    "batches of items that bring a race near its end",
+    finish_items,
     parameters=(THRIFT_PARAMETER,),
 )
 
