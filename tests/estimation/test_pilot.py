@@ -10,6 +10,7 @@ import pytest
 
 import bestarm
 from bestarm.estimation.pilot import Pilot, Row, read_rows
+from bestarm.simulation.table import read_cells
 
 ARMS = ["A", "B", "C"]
 MEANS = np.array([0.9, 0.6, 0.4])
@@ -84,7 +85,7 @@ def test_an_estimate_from_a_pilot_is_a_simulation_of_what_it_says(tmp_path: Path
     rows = measured(5, {"x": 1.0, "y": 0.0}, 0.2)
     path = tmp_path / "first.csv"
     path.write_text("arm,reward,site\n" + "".join(f"{arm},{reward!r},{site}\n" for arm, reward, site in rows))
-    assert read_rows(path.read_text()) == rows
+    assert read_rows(*read_cells(path.read_text())) == rows
     pilot = Pilot.of(rows, ARMS)
     found = bestarm.estimate(BLIND, agents=2, runs=5, pilot=path, engine="rounds")
     assert "the pilot of 30 measurements at 2 sites" in found.assumption

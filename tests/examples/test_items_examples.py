@@ -1,4 +1,4 @@
-"""The examples with items: reactions on the same substrates, prompts on the same documents, settings on instances."""
+"""The examples with items: reactions on the same substrates, prompts on documents, settings on instances."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from scipy.stats import beta
 import bestarm
 from bestarm.core.bets import PAIR, add_pairs
 from bestarm.core.tally import Tally
+from bestarm.methods.composed import batch_of
 from bestarm.simulation.schedule import Offline, Schedule
 
 RUNS = 2_000
@@ -73,45 +74,43 @@ def test_the_error_rate(kind: str, world: str, delta: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "share"), [("normal", 3), ("bounded", 2), ("yes-no", 2)])
-def test_it_has_teeth(kind: str, share: int) -> None:
-    """With a part of the threshold's logarithm the same worlds break the promise."""
+@pytest.mark.parametrize(
+    ("kind", "world", "share"), [("normal", "item by arm", 4), ("bounded", "sites", 2), ("yes-no", "sites", 3)]
+)
+def test_it_has_teeth(kind: str, world: str, share: int) -> None:
+    """With a half, a third or a quarter of the threshold's logarithm the same worlds break the promise.
+
+    Half is enough where all that is lost is the mixture over bets; for yes/no rewards most pairs are ties, and
+    where the scale is measured its bound leaves room.
+    """
     delta = 0.05
-    result = close_call(kind, "sites", delta ** (1 / share))
+    result = close_call(kind, world, delta ** (1 / share))
     assert result.wrong / RUNS > delta
-
-
-def fold_compiled(method: bestarm.Method) -> Any:
-    """The compiled twins of the rules of a method, as the simulator uses them."""
-    from bestarm.simulation.compile import twin
-
-    return twin(method.test.model.begin), twin(method.test.model.fold), twin(method.test.read)
 
 
 def with_losses(delta: float, runs: int, seed: int, scale: float = 1.0) -> tuple[int, int]:
     """Studies in which a fifth of all trials fail, by chance: how many ended, and how many were wrong.
 
-    `scale` divides the differences that the scale is measured by: with less than 1 it is too small.
+    The two arms are equal, and the first one passes for the best. With a `scale` below 1 that of the
+    differences is measured too small.
     """
-    problem = bestarm.Problem(["a", "b", "c"], items=True, delta=delta)
-    method = bestarm.method("sharp", problem, agents=3)
-    means, random = np.array([0.5, 0.499, 0.499]), np.random.default_rng(seed)
-    begin, fold, read = fold_compiled(method)
-    from bestarm.methods.composed import batch_of
+    from bestarm.simulation.compile import twin
 
+    problem = bestarm.Problem(["a", "b"], items=True, delta=delta)
+    method = bestarm.method("sharp", problem, agents=3)
+    model, setting = method.test.model, method.setting
+    begin, fold, read = twin(model.begin), twin(model.fold), twin(method.test.read)
+    random = np.random.default_rng(seed)
     ended = wrong = 0
     for _ in range(runs):
-        state = begin(method.setting)
-        for number in range(60):
-            rewards = means + random.normal(0, 0.5, (6, 1)) + random.normal(0, 0.1, (6, 3))
-            made = random.random((6, 3)) < 0.8
-            values = np.array(state.estimate.values) if number else np.zeros(3)
-            leader = int(np.argmax(values))
-            second = int(np.argsort(values)[-2])
-            rivals = [second if arm == leader else leader for arm in range(3)]
-            batch = tally_of(rewards, made, rivals if number else [-1] * 3, scale)
-            state = fold(state, batch_of(batch, number % 3), method.setting)
-            reading = read(state, method.setting)
+        state = begin(setting)
+        for number in range(100):
+            rewards = random.normal(0, 0.5, (6, 1)) + random.normal(0, 0.1, (6, 2))
+            made = random.random((6, 2)) < 0.8
+            if made.any(axis=0).all():
+                batch = tally_of(rewards, made, scale)
+                state = fold(state, batch_of(batch, number % 3), setting)
+            reading = read(state, setting)
             if reading.evidence >= 1.0:
                 ended += 1
                 wrong += reading.leader != 0
@@ -119,33 +118,27 @@ def with_losses(delta: float, runs: int, seed: int, scale: float = 1.0) -> tuple
     return ended, wrong
 
 
-def tally_of(rewards: Any, made: Any, rivals: list[int], scale: float) -> Tally:
+def tally_of(rewards: Any, made: Any, scale: float) -> Tally:
     """What a site sends of the trials that were made."""
-    rows = {arm: [int(made[:, arm].sum()), float(rewards[made[:, arm], arm].sum())] for arm in range(3)}
-    sums = [0.0] * (PAIR * 3)
-    for arm, rival in enumerate(rivals):
-        if rival >= 0:
-            both = made[:, arm] & made[:, rival]
-            add_pairs(rewards[both, arm].tolist(), rewards[both, rival].tolist(), 1.0, sums, arm * PAIR)
-            mean = sums[arm * PAIR + 1] ** 2 / max(sums[arm * PAIR], 1.0)
-            sums[arm * PAIR + 2] = mean + scale**2 * (sums[arm * PAIR + 2] - mean)
-    kept = {arm: row for arm, row in rows.items() if row[0]}
-    places = [arm for arm in range(3) if arm in kept]
-    tally = Tally.from_rows(kept, 3)
-    return tally.with_rivals(
-        [rivals[a] for a in places], [x for a in places for x in sums[a * PAIR : (a + 1) * PAIR]]
-    )
+    rows = {arm: [int(made[:, arm].sum()), float(rewards[made[:, arm], arm].sum())] for arm in (0, 1)}
+    sums, both = [0.0] * (PAIR * 2), made.all(axis=1)
+    for arm in (0, 1):
+        own, rival = (rewards[both, one].tolist() for one in (arm, 1 - arm))
+        add_pairs(own, rival, 1.0, sums, arm * PAIR)
+        mean = sums[arm * PAIR + 1] ** 2 / max(sums[arm * PAIR], 1.0)
+        sums[arm * PAIR + 2] = mean + scale**2 * (sums[arm * PAIR + 2] - mean)
+    return Tally.from_rows(rows, 2).with_rivals([1, 0], sums)
 
 
 @pytest.mark.slow
 def test_trials_that_fail_leave_out_their_pairs_and_nothing_else() -> None:
     ended, wrong = with_losses(0.3, RUNS, seed=1)
     assert upper_limit(wrong, RUNS) < 0.3
-    assert ended > 20
+    assert ended > 100
 
 
 @pytest.mark.slow
 def test_a_scale_that_is_too_small_would_break_it() -> None:
-    """The bound on the scale is a part of the proof: with half of it delta is broken."""
-    _, wrong = with_losses(0.1, 1_000, seed=2, scale=0.5)
-    assert wrong / 1_000 > 0.1
+    """The bound on the scale is a part of the proof: with a third of the scale delta is broken."""
+    _, wrong = with_losses(0.1, 500, seed=2, scale=1 / 3)
+    assert wrong / 500 > 0.1

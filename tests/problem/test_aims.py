@@ -28,8 +28,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"deadline": 20270131}, f"deadline is 20270131; {DAY}"),
     ({"items": 1}, "items is 1; it must be true or false."),
     (
-        {"items": True},
-        "items is true, and trials of several arms on one item are not there yet; leave it out.",
+        {"items": True, "epsilon": 0.1},
+        "items is true, and with items only the best arm itself can be found; leave epsilon out.",
     ),
     ({"descriptions": ["a"]}, "descriptions has 1 items; it must have 2, one for each arm."),
     ({"descriptions": ["a", 2]}, "description of arm 'B' is 2; it must be text."),

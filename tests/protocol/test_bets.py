@@ -68,7 +68,7 @@ def test_a_site_bets_on_what_its_plan_names() -> None:
     for arm, rival in ((0, 2), (1, 2), (2, 1)):
         logs = [0.0] * WIDTH
         add_bets(by_arm[arm], by_arm[rival], 1.0, logs, 0)
-        assert upload.tally.bets[arm * WIDTH : (arm + 1) * WIDTH].tolist() == logs
+        assert upload.tally.against[arm * WIDTH : (arm + 1) * WIDTH].tolist() == logs
     again = tally_from_json(json.loads(json.dumps(upload.tally.to_json(ARMS))), "x", ARMS)
     assert again == upload.tally
     server.receive(upload)
@@ -103,7 +103,7 @@ def row(rival: str = "B", bets: Sequence[float] = (0.0,) * WIDTH) -> list[Any]:
         ({"A": row(bets=[math.nan] * WIDTH), "B": row(rival="A")}, "it must be a finite number"),
         ({"A": row(rival="A")}, "has the rival 'A'; it must be another arm"),
         ({"A": row(rival="X")}, "has the rival 'X'; it must be another arm"),
-        ({"A": row(), "B": [2, 1.0]}, "all arms must have bets, or none"),
+        ({"A": row(), "B": [2, 1.0]}, "all arms must have a rival, or none"),
         ({"A": row(rival="C", bets=[0.01] * WIDTH)}, "that can't come from its pairs"),  # C is not in the batch
         ({"A": row()[:-1]}, r"it must be \[pulls, reward_sum\]"),
     ],
@@ -122,7 +122,7 @@ def test_bets_that_can_not_be(rows: dict[str, Any], sentence: str) -> None:
 def test_nobody_asked_for_bets() -> None:
     server = Server(bestarm.method("sharp", Problem(list(ARMS), sigma=0.3), agents=2))
     tally = tally_from_json({"A": row(), "B": row(rival="A")}, "x", ARMS)
-    with pytest.raises(ProtocolError, match="does not ask for bets"):
+    with pytest.raises(ProtocolError, match="does not ask for sums against a rival"):
         server.receive(Upload(server.terms.fingerprint, "lab", 1, tally))
 
 
@@ -144,7 +144,7 @@ def test_a_withdrawn_rival_takes_its_bets_along() -> None:
     server.receive(Upload(server.terms.fingerprint, "lab", 1, start))
     for sequence in range(2, 5):
         bets = [[math.log1p(bet * margin) * 4 for bet in BETS] for margin in (-0.4, 0.4, 0.4)]
-        tally = start.with_bets([1, 0, 0], [log for logs in bets for log in logs])
+        tally = start.with_rivals([1, 0, 0], [log for logs in bets for log in logs])
         server.receive(Upload(server.terms.fingerprint, "lab", sequence, tally))
     assert server.state.odds[1] > 1.0
     server.receive(ArmWithdrawn("w", "admin", "A"))

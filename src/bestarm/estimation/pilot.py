@@ -50,7 +50,7 @@ class Pilot:
         Or in a table with a row for each item and a column for each arm.
         """
         with naming(os.fspath(path)):
-            header, rows = read_cells(read_text(Path(path)))
+            header, rows = read_cells(read_text(Path(path)), "measurements")
             if header[:1] == ["arm"]:
                 return cls.of(read_rows(header, rows), arms, goal)
             return cls.of_items(read_wide(header, rows), arms, goal)

@@ -25,7 +25,7 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, list[float]]:
         return read_long(rows) if header == LONG else read_wide(header, rows)
 
 
-def read_cells(text: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def read_cells(text: str, what: str = "rewards") -> tuple[list[str], list[tuple[int, list[str]]]]:
     """The first line of a CSV text, and the others that are not empty, with their numbers."""
     lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     try:
@@ -34,7 +34,7 @@ def read_cells(text: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
     except csv.Error as error:
         raise UserError(f"line {lines.line_num} is not valid CSV: {error}.") from None
     if not rows:
-        raise UserError("there are no rewards below the header.")
+        raise UserError(f"there are no {what} below the header.")
     return header, rows
 
 
@@ -45,7 +45,7 @@ def read_wide(header: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> d
     {'A': [0.5, 0.75], 'B': [0.25, 0.5]}
     """
     arms, seen = header[1:], set[str]()
-    if len(arms) < 2 or len(set(arms)) < len(arms) or "" in arms:
+    if len(arms) < 2 or len(set(arms)) < len(arms) or "" in arms or header[:2] == LONG:
         raise UserError(
             f"line 1 is {','.join(header)!r}; the columns must be arm,value, or the item's name and at least "
             "two arms."
