@@ -104,6 +104,7 @@ class Lab:
         self.waiting_for = ""  # what keeps this site from going on, in a sentence; empty if nothing does
         self._exchange = Exchange(connection, journal, study, plate, cannot)
         self._lock = threading.RLock()
+        self.notice = ""  # what whoever works here should know, in a sentence
         self._passes = 1  # through the list of items, of which was spoken
         # Trials that an earlier process left open, and that were not handed out again yet.
         self._left_open = set(self.agent.open) if resume and self.joined else set()
@@ -228,8 +229,8 @@ class Lab:
             return trial
         items = self.journal.items
         if items.passes(trial.item) > max(self._passes, items.passes(max(trial.item - 1, 1))):
-            self._passes = items.passes(trial.item)
-            warnings.warn(items.again(), ProblemWarning, stacklevel=4)
+            self._passes, self.notice = items.passes(trial.item), items.again()
+            log.warning("%s", self.notice)
         return replace(trial, item=items.label(trial.item))
 
     def _label(self, number: int) -> int | str | None:
