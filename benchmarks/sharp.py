@@ -1,15 +1,17 @@
 """What sharp costs: samples and communications beside the paper's methods and the lower bound.
 
     python benchmarks/sharp.py [--runs 1000] [--part differ] [--part broken] …
-                               [--data ml-latest-small]
+                               [--data ml-latest-small] [--yields deoxyf.csv]
 
 Prints Markdown tables. The problems are those of the project's method notes: sigma 0.3, delta 0.05, ten agents.
-`--data`, a MovieLens folder or zip, adds its films to the part `features`.
+`--data`, a MovieLens folder or zip, adds its films to the part `features`. `--yields`, the table of
+examples/reactions, is what the part `items` is about.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import warnings
 from collections.abc import Iterable
 from functools import partial
@@ -315,6 +317,33 @@ def rewards(runs: int) -> None:
     rows(["rewards", "samples / communications"], lines)
 
 
+def items(runs: int, path: Path | None) -> None:
+    if path is None:
+        return
+    print("## Reactions on the same substrates: 20 conditions, three laboratories that differ by ±20 points\n")
+    found: dict[str, dict[str, float]] = {}
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            condition = f"{row['base_name']} + {row['fluoride_name']}"
+            found.setdefault(condition, {})[row["substrate_name"]] = float(row["yield"]) / 100
+    substrates = sorted(next(iter(found.values())))
+    yields = {condition: [by[name] for name in substrates] for condition, by in found.items()}
+    kinds: dict[str, dict[str, object]] = {
+        "items, normal": {"items": True},
+        "items, bounded in [−0.3, 1.3]": {"items": True, "reward_range": [-0.3, 1.3]},
+        "no items, normal": {},
+    }
+    lines = []
+    for name, options in kinds.items():
+        for delta in (0.05, 0.1, 0.2, 0.3):
+            problem = bestarm.Problem(list(yields), delta=delta, **options)
+            result = bestarm.simulate(problem, agents=3, runs=runs, table=yields, offsets=[0.2, -0.2, 0.0])
+            samples, messages = result.summary(), result.summary("communications")
+            cell = f"{samples.mean:.0f} ({samples.stderr:.0f}) / {messages.mean:.0f}"
+            lines.append([name, f"{delta:g}", cell, f"{result.wrong} of {runs}"])
+    rows(["test", "delta", "reactions / messages", "wrong"], lines)
+
+
 def main() -> None:
     parts = {
         "differ": differ,
@@ -322,6 +351,7 @@ def main() -> None:
         "broken": broken,
         "regions": regions,
         "bounded": bounded,
+        "items": items,
         "table": table,
         "rules": rules,
         "agents": agents,
@@ -332,8 +362,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--part", choices=parts, action="append")
     parser.add_argument("--data", type=Path, help="a MovieLens folder or zip, for the part features")
+    parser.add_argument("--yields", type=Path, help="deoxyf.csv, for the part items")
     chosen = parser.parse_args()
     parts["features"] = partial(features, data=chosen.data)
+    parts["items"] = partial(items, path=chosen.yields)
     warnings.simplefilter("ignore", bestarm.ProblemWarning)
     for part in chosen.part or parts:
         parts[part](chosen.runs)

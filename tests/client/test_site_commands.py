@@ -287,3 +287,16 @@ def test_a_plan_of_billions_needs_no_memory(tmp_path: Path) -> None:
     assert lab.agent.plan.size > 10**8
     assert len(lab.ask(3)) == 3
     assert open_lab(tmp_path / "lab-b.db", server, "lab-b").agent.to_hand_out > 10**8
+
+
+def test_counts_from_a_file_count_once(shell: Shell) -> None:
+    Path("day.csv").write_text("arm,pulls,sum\nA,40,30\nB,40,10.5\nC,40,-2\n")
+    code, out, err = shell("tell", "--counts", "day.csv")
+    assert code == 0, err
+    assert "3 arms counted." in out
+    code, out, _ = shell("tell", "--counts", "day.csv")
+    assert code == 0
+    assert "was told before, and counts once" in out
+    assert read(shell, "status")["uploads"] == 1
+    assert shell("tell", "--counts", "missing.csv")[0] == 2
+    assert shell("tell", "1", "0.5", "--counts", "day.csv")[0] == 2

@@ -124,6 +124,7 @@ def ask(
 Examples:
   bestarm tell 17 0.73
   bestarm tell --worksheet plate7.csv
+  bestarm tell --counts monday.csv           # arm,pulls,sum
 """,
 )
 @at_site
@@ -134,6 +135,10 @@ def tell(
     sheet: Annotated[
         Path | None, typer.Option("--worksheet", metavar="sheet.csv", help="A table with rewards filled in.")
     ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(metavar="day.csv", help="A batch that was added up elsewhere: arm,pulls,sum[,squares]."),
+    ] = None,
     output: Output = Format.table,
 ) -> None:
     """What came out of an experiment, or of all those that a worksheet has rewards for.
@@ -141,9 +146,15 @@ def tell(
     A worksheet may be half filled, and it may be told again: what is known already changes nothing. A line that
     can't be used is refused by its number, and the others are taken.
     """
-    if (sheet is None) == (trial is None) or (trial is None) != (reward is None):
-        raise UserError("tell takes a trial and its reward, or --worksheet with a file.")
+    if [sheet, counts, trial].count(None) != 2 or (trial is None) != (reward is None):
+        raise UserError("tell takes a trial and its reward, or --worksheet or --counts with a file.")
     known, refused, uploads = [], [], lab.agent.sequence
+    if counts is not None:
+        rows, name = worksheet.read_counts(counts)
+        new = lab.tell_counts(rows, name)
+        did = f"{count(len(rows), 'arm')} counted." if new else f"{counts} was told before, and counts once."
+        report(lab, output, f"{did} {outlook(lab, uploads)}")
+        return
     if trial is not None and reward is not None:
         if not worksheet.TRIAL.fullmatch(trial):
             raise UserError(f"trial is {trial[:40]!r}; it must be the whole number that was handed out.")

@@ -35,6 +35,7 @@ SCHEMA = (
     "CREATE TABLE own (id TEXT NOT NULL, seed TEXT NOT NULL)",
     "CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL)",
     "CREATE TABLE items (labels TEXT NOT NULL)",
+    "CREATE TABLE counted (name TEXT PRIMARY KEY, body TEXT NOT NULL)",
     "CREATE TABLE batch (position INTEGER PRIMARY KEY, event TEXT NOT NULL,"
     " trial INTEGER NOT NULL, arm TEXT NOT NULL, reward REAL NOT NULL, body TEXT NOT NULL)",
     "CREATE TABLE told (trial INTEGER PRIMARY KEY, arm TEXT NOT NULL, reward REAL NOT NULL)",
@@ -54,13 +55,14 @@ class Happening(Enum):
     ASKED = "asked"
     TOLD = "told"
     GIVEN_BACK = "given_back"
+    COUNTED = "counted"  # a whole batch that was added up elsewhere
     UPLOAD = "upload"
     SENT = "sent"  # for the first time, or about to be
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the log; a line has only what belongs to what happened."""
+    """One line of the log; a line has only what belongs to what happened. Counts have their name as `arm`."""
 
     what: Happening
     trial: int = 0
@@ -236,6 +238,8 @@ class Journal:
                     run("INSERT INTO told SELECT trial, arm, reward FROM batch WHERE event = 'told'")
                     run("DELETE FROM told WHERE trial <= (SELECT max(trial) FROM told) - ?", [KEPT])
                     run("DELETE FROM batch")
+                if line.what is Happening.COUNTED and line.arm:
+                    run("INSERT INTO counted VALUES (?, ?)", [line.arm, line.body])
                 run(
                     "INSERT INTO batch (event, trial, arm, reward, body) VALUES (?, ?, ?, ?, ?)",
                     [line.what.value, line.trial, line.arm, line.reward, line.body],
@@ -247,6 +251,11 @@ class Journal:
         rows = self._database.execute("SELECT event, trial, arm, reward, body FROM batch ORDER BY position")
         for what, *others in rows:
             yield Line(Happening(what), *others)
+
+    def counted(self, name: str) -> str | None:
+        """The counts that were told under a name."""
+        row = self._database.execute("SELECT body FROM counted WHERE name = ?", [name]).fetchone()
+        return None if row is None else str(row[0])
 
     def told(self, trial: int) -> tuple[str, float] | None:
         """The arm and the reward of a trial that was told."""
@@ -325,6 +334,8 @@ def _repeat(agent: Agent, line: Line) -> None:
         agent.tell(line.trial, line.reward)
     elif line.what is Happening.GIVEN_BACK:
         agent.give_back(line.trial)
+    elif line.what is Happening.COUNTED:
+        agent.tell_counts(json.loads(line.body))
     elif line.what is Happening.UPLOAD:
         if agent.upload is None:
             agent.close_batch()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from operator import index
@@ -257,6 +258,33 @@ class Lab:
                 if self.agent.tell(number, reward) is not None:
                     lines.append(upload_line(self.agent))
                 self.journal.append(*lines)
+            self._try_to_send()
+            return True
+
+    def tell_counts(self, counts: Mapping[str, Sequence[Any]], name: str = "") -> bool:
+        """Record a batch that was added up elsewhere: `{"A": (5000, 251), "B": (5000, 203)}`, pulls and sums.
+
+        Where sigma is measured a third number is needed, the sum of squares. With items a row is `(pulls, sum,
+        rival, pairs, Σd, Σd²)`, d being the rival's reward on an item less the arm's. Counts may differ from
+        the plan's. The batch is sent if the server can be reached; if not, the next `ask` or `sync` does it.
+
+        Under a `name` the same counts told again change nothing (False), and others are refused. Without one
+        every call is another batch.
+        """
+        with self._lock:
+            body = json.dumps({arm: list(row) for arm, row in counts.items()})
+            known = self.journal.counted(name) if name else None
+            if known is not None:
+                if known == body:
+                    return False
+                raise UserError(
+                    f"the counts {name!r} were told before, with other numbers; a batch counts once."
+                )
+            if self.agent.upload is not None:
+                self._try_to_send()
+            with self._exchange.all_or_nothing():
+                self.agent.tell_counts(json.loads(body))
+                self.journal.append(Line(Happening.COUNTED, arm=name, body=body), upload_line(self.agent))
             self._try_to_send()
             return True
 

@@ -23,6 +23,7 @@ def upgrade(run: Callable[..., Any], seed: str) -> None:
     run("UPDATE own SET seed = ?", [seed])
     run("CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL)")
     run("CREATE TABLE items (labels TEXT NOT NULL)")
+    run("CREATE TABLE counted (name TEXT PRIMARY KEY, body TEXT NOT NULL)")
     for (body,) in run("SELECT body FROM about").fetchall():
         old = json.loads(body)
         new = {

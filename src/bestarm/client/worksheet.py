@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import os
 import re
@@ -21,6 +22,11 @@ SITE = "site"  # whose trials these are, as study/agent: other sites have trials
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 DECIMALS = re.compile(r"\d+([eE][+-]?\d+)?", re.ASCII)
+COUNTS = (
+    ("arm", "pulls", "sum"),
+    ("arm", "pulls", "sum", "squares"),
+    ("arm", "pulls", "sum", "rival", "pairs", "differences", "squared_differences"),
+)
 BROKEN = "\N{REPLACEMENT CHARACTER}"
 TRIAL = re.compile(r"(\d{1,18})([.,]0*)?", re.ASCII)
 
@@ -63,6 +69,48 @@ def write(path: str | os.PathLike[str], trials: Sequence[Trial], terms: Terms, s
                 table.writerow([trial.number, *on, trial.arm, *own, site, "", ""])
     except OSError as error:
         raise UserError(f"{path}: it can't be written: {error.strerror}.") from None
+
+
+def read_counts(path: str | os.PathLike[str]) -> tuple[dict[str, list[object]], str]:
+    """The counts of a CSV file, arm by arm, and a name for them: that of the file and what is in it.
+
+    The columns are arm, pulls, sum and, where it is needed, squares; with items arm, pulls, sum, rival, pairs,
+    differences, squared_differences.
+    """
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UserError(f"{path}: it can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: it is not UTF-8 text; save it as CSV UTF-8.") from None
+    try:
+        (_, header), *lines = list(_strictly(list(io.StringIO(text, newline="")), ",")) or [(1, [])]
+    except csv.Error as error:
+        raise UserError(f"{path}: it can't be read as CSV: {error}.") from None
+    names = tuple(name.casefold() for name in header)
+    if names not in COUNTS:
+        raise UserError(f"{path}: the first line must be {' or '.join(map(','.join, COUNTS))}.")
+    rows: dict[str, list[object]] = {}
+    for line, cells in lines:
+        if len(cells) != len(names):
+            raise UserError(f"{path}, line {line}: it has {len(cells)} cells; it must have {len(names)}.")
+        if cells[0] in rows:
+            raise UserError(f"{path}, line {line}: arm {cells[0]!r} is there twice.")
+        rows[cells[0]] = [
+            _count(path, line, name, cell) for name, cell in zip(names[1:], cells[1:], strict=True)
+        ]
+    if not rows:
+        raise UserError(f"{path}: there are no counts below the first line.")
+    return rows, f"{Path(path).name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _count(path: object, line: int, name: str, cell: str) -> object:
+    if name == "rival":
+        return cell or None
+    try:
+        return int(cell) if name == "pulls" else number(cell)
+    except (UserError, ValueError):
+        raise UserError(f"{path}, line {line}: {name} is {cell!r}; it must be a number.") from None
 
 
 def number(text: str, decimal_comma: bool = False) -> float:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from operator import index
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bestarm.core.bets import PAIR, WIDTH, add_against
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.protocol.entries import Upload
-from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial
+from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial, check_tally, tally_from_json
 from bestarm.protocol.terms import Terms
 from bestarm.verdict import Verdict
 
@@ -228,6 +228,35 @@ class Agent:
         self.upload = Upload(self.terms.fingerprint, self.name, self.sequence, self._against(self.local))
         self._follow(Plan((), ()))
         return self.upload
+
+    def tell_counts(self, rows: Mapping[str, Sequence[Any]]) -> Upload:
+        """Record a whole batch that somebody else has added up, in the place of the plan's trials.
+
+        A row is `(pulls, sum)`, with the sum of squares where the test asks for it, and with items `(pulls,
+        sum, rival, pairs, Σd, Σd²)` or the bets in the place of the last three. Counts may differ from the
+        plan's.
+        """
+        if self.open or self._told:
+            raise ProtocolError("tell_counts: trials of the plan are under way; tell them, or leave, first.")
+        if self.state is not State.WORKING:
+            raise ProtocolError(f"tell_counts: the agent is {self.state.value}.")
+        terms, given = self.terms, {arm: self._row(row) for arm, row in rows.items()}
+        tally = tally_from_json(given, terms.name, terms.arms)
+        check_tally(tally, terms, terms.arms)
+        self._change(Event.UPLOAD)
+        self.sequence += 1
+        self.upload = Upload(terms.fingerprint, self.name, self.sequence, tally)
+        self._follow(Plan((), ()))
+        return self.upload
+
+    def _row(self, row: Sequence[Any]) -> list[Any]:
+        """A row as it is sent: squares are taken around the centre."""
+        numbers: list[Any] = list(row) if isinstance(row, (list, tuple)) else [row]
+        if self.terms.squares and len(numbers) == 3 and all(isinstance(x, (int, float)) for x in numbers):
+            pulls, total, squares = numbers
+            centre = self.terms.centre
+            numbers[2] = max(squares - 2 * centre * total + pulls * centre**2, 0.0)
+        return numbers
 
     def _against(self, tally: Tally) -> Tally:
         """A tally with the sums against rivals that the plan asks for.

@@ -1,0 +1,147 @@
+"""Counts that were added up elsewhere: from Python and from a file, once each, after a kill too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_server import FakeServer
+from real_server import RealServer
+
+from bestarm import Lab, Problem, UserError
+from bestarm.client import worksheet
+from bestarm.client.lab import connect
+
+YES_NO = Problem(["A", "B"], name="ligands", rewards="yes-no")
+MEASURED = Problem(["A", "B"], name="ligands", centre=10.0)
+ITEMS = Problem(["A", "B"], name="ligands", items=True)
+
+
+def opened(server: FakeServer, path: Path, **options: Any) -> Lab:
+    return connect("http://fake", token="token-of-lab-a", journal=path, transport=server, **options)
+
+
+def tallies(server: RealServer) -> list[Any]:
+    return [row["tally"] for row in server.admin.call("GET", "/v1/studies/ligands/export")["uploads"]]
+
+
+def test_daily_counts_lead_to_a_verdict(tmp_path: Path) -> None:
+    server = RealServer(YES_NO, name="sharp")
+    for day in range(100):  # a new process every day
+        with opened(server, tmp_path / "lab.db") as lab:
+            if lab.finished:
+                break
+            counts = {"A": (5000, 300), "B": (4800 + day, 200)}
+            assert lab.tell_counts(counts, f"day {day}")
+    assert lab.verdict is not None
+    assert lab.verdict.arm == "A"
+    assert tallies(server)[0] == {"A": [5000, 300.0], "B": [4800, 200.0]}
+
+
+def test_a_batch_counts_once(tmp_path: Path) -> None:
+    server = RealServer(YES_NO, name="sharp")
+    with opened(server, tmp_path / "lab.db") as lab:
+        assert lab.tell_counts({"A": (50, 3), "B": (50, 2)}, "monday")
+    with opened(server, tmp_path / "lab.db") as lab:
+        assert not lab.tell_counts({"A": (50, 3), "B": (50, 2)}, "monday")
+        with pytest.raises(UserError, match="'monday' were told before, with other numbers"):
+            lab.tell_counts({"A": (50, 4), "B": (50, 2)}, "monday")
+        assert lab.tell_counts({"A": (50, 3), "B": (50, 2)})  # without a name it is another batch
+    assert len(tallies(server)) == 2
+
+
+def test_offline_it_is_kept_and_sent_later(tmp_path: Path) -> None:
+    server = RealServer(YES_NO, name="sharp")
+    opened(server, tmp_path / "lab.db").close()
+    server.online = False
+    with opened(server, tmp_path / "lab.db") as lab:
+        assert lab.tell_counts({"A": (50, 3), "B": (50, 2)}, "monday")
+        with pytest.raises(UserError):  # the first one waits for its answer
+            lab.tell_counts({"A": (50, 3), "B": (50, 2)}, "tuesday")
+    server.online, server.answers_get_lost = True, True
+    with opened(server, tmp_path / "lab.db") as lab:
+        assert not lab.tell_counts({"A": (50, 3), "B": (50, 2)}, "monday")
+        assert lab.status()["unsent"] == 1
+    server.answers_get_lost = False
+    with opened(server, tmp_path / "lab.db") as lab:
+        lab.sync()
+        assert lab.tell_counts({"A": (50, 5), "B": (50, 2)}, "tuesday")
+    assert [tally["A"] for tally in tallies(server)] == [[50, 3.0], [50, 5.0]]
+
+
+def test_squares_are_taken_around_the_centre(tmp_path: Path) -> None:
+    server = RealServer(MEASURED, name="sharp")
+    with opened(server, tmp_path / "lab.db") as lab:
+        lab.tell_counts({"A": (2, 21.0, 221.0), "B": (2, 19.0, 181.0)})  # 10 and 11, 9 and 10
+        with pytest.raises(UserError, match="asks for sums of squares"):
+            lab.tell_counts({"A": (2, 21.0), "B": (2, 19.0)})
+    assert tallies(server) == [{"A": [2, 21.0, 1.0], "B": [2, 19.0, 1.0]}]
+
+
+def test_pairs_of_those_who_add_up_themselves(tmp_path: Path) -> None:
+    server = RealServer(ITEMS, name="sharp")
+    with opened(server, tmp_path / "lab.db") as lab:
+        rows = {"A": (3, 2.0, "B", 3, -0.5, 0.75), "B": (3, 1.5, "A", 3, 0.5, 0.75)}
+        assert lab.tell_counts(rows)
+        with pytest.raises(UserError, match="do not say which trials were on the same one"):
+            lab.tell_counts({"A": (3, 2.0), "B": (3, 1.5)})
+    assert tallies(server)[0]["A"] == [3, 2.0, "B", 3.0, -0.5, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"X": (1, 0)}, "'X' is not an arm"),
+        ({"A": (0, 0)}, "whole number above 0"),
+        ({"A": (1.5, 0)}, "whole number above 0"),
+        ({"A": (10, 11)}, "can't come from rewards between"),
+        ({"A": (10, 2.5)}, "have a whole number"),
+        ({"A": (10,)}, r"must be \[pulls, reward_sum\]"),
+        ({}, "at least one arm must have been pulled"),
+    ],
+)
+def test_counts_that_can_not_be(tmp_path: Path, counts: dict[str, Any], words: str) -> None:
+    server = RealServer(YES_NO, name="sharp")
+    with opened(server, tmp_path / "lab.db") as lab:
+        with pytest.raises(UserError, match=words):
+            lab.tell_counts(counts, "monday")
+        assert lab.tell_counts({"A": (10, 1), "B": (10, 2)}, "monday")  # nothing was changed
+    assert len(tallies(server)) == 1
+
+
+def test_trials_under_way_come_first(tmp_path: Path) -> None:
+    with opened(RealServer(YES_NO, name="sharp"), tmp_path / "lab.db") as lab:
+        lab.ask(1)
+        with pytest.raises(UserError, match="trials of the plan are under way"):
+            lab.tell_counts({"A": (10, 1), "B": (10, 2)})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("arm,pulls\nA,1\n", "the first line must be arm,pulls,sum or"),
+        ("arm,pulls,sum\n", "there are no counts"),
+        ("arm,pulls,sum\nA,1\n", "line 2: it has 2 cells; it must have 3"),
+        ("arm,pulls,sum\nA,one,1\n", "line 2: pulls is 'one'"),
+        ("arm,pulls,sum\nA,1,much\n", "line 2: sum is 'much'"),
+        ("arm,pulls,sum\nA,1,1\nA,1,1\n", "line 3: arm 'A' is there twice"),
+    ],
+)
+def test_files_that_are_none(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "day.csv"
+    path.write_text(text)
+    with pytest.raises(UserError, match=words):
+        worksheet.read_counts(path)
+
+
+def test_a_file_has_a_name_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "day.csv"
+    path.write_text(
+        "arm,pulls,sum,rival,pairs,differences,squared_differences\nA,2,1.5,B,2,0.5,0.25\nB,2,2,,0,0,0\n"
+    )
+    rows, name = worksheet.read_counts(path)
+    assert rows == {"A": [2, 1.5, "B", 2.0, 0.5, 0.25], "B": [2, 2.0, None, 0.0, 0.0, 0.0]}
+    path.write_text("arm,pulls,sum\nA,2,1.5\n")
+    assert worksheet.read_counts(path)[1] != name
+    assert name.startswith("day.csv/")
