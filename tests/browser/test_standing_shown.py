@@ -64,6 +64,27 @@ def test_bars_grow_toward_the_line(
         assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
 
 
+def test_items_are_counted_and_compared(
+    server: Process, folder: Path, open_window: Callable[..., Window]
+) -> None:
+    problem = Problem(list(MEANS), name="on-items", sigma=0.12, means=list(MEANS.values()), items=True)
+    with Federation(server, problem, ["oslo", "rome"], folder) as study:
+        study.step(24)
+        status = study.status()
+        out = [arm for arm in status["standing"]["arms"] if arm["ruled_out"]]
+        assert out
+        page = open_window(server.url).sign_in(study.viewer)
+        items = page.get_by_text("Items", exact=True).locator("xpath=following-sibling::dd")
+        expect(items).to_have_text(str(status["items"]))
+        assert status["items"] == max(arm["pulls"] for arm in status["standing"]["arms"])
+        row = page.locator(".stands tbody tr").filter(has_text=out[0]["arm"])
+        expect(row).to_contain_text(f"ruled out after {out[0]['pulls']} items")
+        (to_leader,) = status["differences"]
+        known = [one for one in to_leader["arms"] if one["difference"] is not None]
+        assert known
+        assert all(one["low"] <= one["difference"] <= one["high"] for one in known)
+
+
 @pytest.mark.parametrize("control", [None, "PPh3"])
 def test_differences_take_the_place_of_intervals(
     control: str | None, server: Process, folder: Path, open_window: Callable[..., Window]

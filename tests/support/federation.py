@@ -46,9 +46,10 @@ class Federation:
             self.turns += 1
             uploads = lab.agent.sequence
             while lab.agent.sequence == uploads and not lab.finished:
-                (trial,) = lab.ask()
-                mean = self.problem.means[self.problem.arms.index(trial.arm)]
-                lab.tell(trial, self.random.gauss(mean, self.problem.sigma))
+                for trial in lab.ask():
+                    mean = self.problem.means[self.problem.arms.index(trial.arm)]
+                    shared = 0.0 if trial.item is None else random.Random(f"{lab.site}/{trial.item}").random()
+                    lab.tell(trial, shared + self.random.gauss(mean, self.problem.sigma))
 
     def status(self) -> dict[str, Any]:
         return self.admin.call("GET", f"{self.path}/status")
