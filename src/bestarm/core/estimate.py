@@ -45,8 +45,10 @@ def fold_separate(state: Totals, batch: Batch, setting: Setting) -> Totals:
     for arm in batch.arms:
         view.values[arm] = sums[arm] / pulls[arm]
         view.widths[arm] = 1.0 / math.sqrt(pulls[arm])
-    squares = state.squares + batch.squares.sum()
-    noise = steered(pulls, sums, squares, view.values, pulls.shape[0], setting)
+    squares, noise = state.squares, setting.sigma
+    if batch.squares.shape[0] > 0:
+        squares += batch.squares.sum()
+        noise = steered(pulls, sums, squares, view.values, pulls.shape[0], setting)
     return Totals(
         pulls,
         sums,

@@ -140,10 +140,7 @@ def fill(batch: Batch, environment: Environment, random: np.random.Generator, kn
     row = row_of(environment.levels.shape[0], batch.site)
     added = drift_at(environment.drift, environment.pace, known)
     if environment.kind == GAUSSIAN and batch.squares.shape[0] == 0 and batch.against.shape[0] == 0:
-        levels, spreads = environment.levels[row], environment.spreads  # the most common, and the fastest
-        for place in range(batch.arms.shape[0]):
-            arm = batch.arms[place]
-            batch.sums[place] = gaussian_sum(levels[arm] + added, spreads[arm], batch.pulls[place], random)
+        fill_plainly(batch, environment, random, known)
     elif batch.against.shape[0] == 0:
         for place in range(batch.arms.shape[0]):
             total, square = draw(environment, batch.arms[place], batch.pulls[place], random, row, added)
@@ -157,6 +154,15 @@ def fill(batch: Batch, environment: Environment, random: np.random.Generator, kn
         else:
             draw_single(batch, environment, random, row, added, single)
         settle(batch, single, environment.high - environment.low)
+
+
+def fill_plainly(batch: Batch, environment: Environment, random: np.random.Generator, known: int) -> None:
+    """The same for Gaussian rewards of which nothing but sums is wanted: the most common, and the fastest."""
+    levels, spreads = environment.levels[row_of(environment.levels.shape[0], batch.site)], environment.spreads
+    added = drift_at(environment.drift, environment.pace, known)
+    for place in range(batch.arms.shape[0]):
+        arm = batch.arms[place]
+        batch.sums[place] = gaussian_sum(levels[arm] + added, spreads[arm], batch.pulls[place], random)
 
 
 def draw_single(

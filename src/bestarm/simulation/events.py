@@ -29,7 +29,7 @@ from bestarm.core.selection.balance import balance
 from bestarm.core.setting import Setting
 from bestarm.core.stopping.famabpe import famabpe
 from bestarm.core.trigger.count import count as count_trigger
-from bestarm.simulation.environment import Environment, fill, first_batch
+from bestarm.simulation.environment import GAUSSIAN, Environment, fill, fill_plainly, first_batch
 from bestarm.simulation.outcome import Outcome, note
 
 # The rules that `run` uses; `rebind` puts a method's own in their place.
@@ -80,7 +80,7 @@ def run(
     planned_counts = np.empty((agents, width), np.int64)
     planned_rivals = np.empty((agents, width if against > 0 else 0), np.int64)
     drawn, drawn_squares, drawn_against = np.empty(width), np.empty(width * squares), np.empty(width * against)
-    entries = np.empty(agents, np.int64)
+    nobody, entries = np.empty(0, np.int64), np.empty(agents, np.int64)
     known = np.zeros(agents, np.int64)  # the server's samples when the agent's plan was made
     begun = np.zeros(agents)  # on the agent's own clock, which stands still while it is offline
     full = np.zeros(agents)
@@ -95,8 +95,12 @@ def run(
     # Each rule is called in one place only: what is called is inlined, and inlined twice it compiles twice as
     # long. So the first pulls, which everybody knows, go round the loop like an upload.
     first = True
+    plain = environment.kind == GAUSSIAN and not squares and against == 0
     while True:
-        fill(batch, environment, random, known[uploader])
+        if plain:
+            fill_plainly(batch, environment, random, known[uploader])
+        else:
+            fill(batch, environment, random, known[uploader])
         state = _fold(state, batch, setting)
         reading = _read(state, setting)
         arms, counts = planned_arms[uploader], planned_counts[uploader]
@@ -115,10 +119,7 @@ def run(
         if made == 0:
             unknown = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
             return unknown, reading.leader, reading.challenger, 0
-        if environment.items:
-            size = whole_items(counts[:made], clocks.plate)
-        else:
-            size = whole_plates(counts[:made], clocks.plate)
+        size = in_plates_of(clocks.plate, environment.items, counts, made)
         if against > 0:
             values = state.estimate.values
             name_rivals(state.pulls, values, arms[:made], planned_rivals[uploader][:made])
@@ -149,9 +150,9 @@ def run(
             planned_arms[uploader][:made],
             planned_counts[uploader][:made],
             drawn[:made],
-            drawn_squares[:made],
-            drawn_against[: made * against],
-            planned_rivals[uploader][:made],
+            drawn_squares[:made] if squares else drawn_squares,
+            drawn_against[: made * against] if against > 0 else drawn_against,
+            planned_rivals[uploader][:made] if against > 0 else nobody,
         )
 
     unsent = 0
@@ -184,6 +185,16 @@ def run(
         uploads,
     )
     return outcome, -1, -1, traced
+
+
+def in_plates_of(plate: int, items: bool, counts: Counts, made: int) -> int:
+    """The pulls of a plan, made into whole plates where there are any."""
+    if plate > 1:
+        return whole_items(counts[:made], plate) if items else whole_plates(counts[:made], plate)
+    size = 0
+    for place in range(made):
+        size += counts[place]
+    return size
 
 
 def wall_time(clocks: Clocks, agent: int, clock: float) -> float:
