@@ -58,6 +58,18 @@ def test_whole_items_are_handed_out() -> None:
     assert set(agent.items.values()) == {2, 3, 4, 5, 6}  # the first was tried before
 
 
+def test_an_item_that_does_not_fit_is_not_begun() -> None:
+    _, agent = begun(on_items())
+    agent.start(agent.plan.__class__((0, 1, 2), (4, 4, 4), (1, 0, 0)))
+    for trial in agent.ask(5):  # one whole item, and no part of the next
+        agent.tell(trial, 0.5)
+    assert agent.next_item == 3
+    upload = agent.close_batch()
+    assert upload is not None
+    agent.start(agent.plan.__class__((0, 1), (1, 1), (1, 0)))
+    assert {trial.item for trial in agent.ask(2)} == {3}
+
+
 def test_the_arms_of_an_item_come_in_a_random_order() -> None:
     _, agent = begun(on_items())
     agent.start(agent.plan.__class__((0, 1, 2), (40, 40, 40), (1, 0, 0)))

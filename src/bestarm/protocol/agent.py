@@ -137,7 +137,7 @@ class Agent:
         if not self.terms.items:
             return 1
         if not self._left:
-            self._begin_item()
+            return len(self.plan.arms)
         first, _ = next(iter(self._left))
         return sum(count for (item, _), count in self._left.items() if item == first)
 
@@ -147,6 +147,8 @@ class Agent:
 
     def _next(self, together: int) -> tuple[int, int]:
         """Arm and item of the next trial: drawn from those that are left, or the first of them."""
+        if not self._left:
+            self._begin_item()
         first, arm = next(iter(self._left))
         if self.chance is None:
             return arm, first
