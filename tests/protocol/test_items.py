@@ -9,7 +9,7 @@ import pytest
 
 import bestarm
 from bestarm import Agent, Problem, ProtocolError, Server, Tally, Trial, Upload, UserError
-from bestarm.core.bets import PAIR, WIDTH
+from bestarm.core.bets import WIDTH
 from bestarm.protocol.entries import ArmWithdrawn, Correction, Join
 from bestarm.protocol.messages import Download, reply_from_json, tally_from_json
 from bestarm.protocol.terms import Terms
@@ -202,9 +202,7 @@ def test_a_correction_and_a_withdrawn_arm_are_replays() -> None:
 )
 def test_what_can_not_be_true_is_refused(row: list[Any], words: str) -> None:
     method = on_items()
-    other = {2: [2, 1.0], 3: [2, 1.0, 0.5], 3 + PAIR: [2, 1.0, "A", 2.0, 0.0, 0.0]}.get(len(row), [*row])
-    if len(row) > 3 + PAIR:
-        other[2] = "A"
+    other: list[Any] = [*row[:2], *(["A", *[0.0] * (len(row) - 3)] if len(row) > 3 else row[2:])]
     server = Server(method)
     with pytest.raises(ProtocolError, match=words):
         send(server, {"A": row, "B": other})

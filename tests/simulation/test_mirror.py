@@ -160,7 +160,7 @@ def test_a_mirrored_world_is_the_world_with_rewards_reflected(name: str) -> None
     for seed, one in enumerate((world, mirrored(world, method))):
         batch = Batch(0, np.full(draws, 1), np.full(draws, pulls), np.zeros(draws), np.zeros(draws))
         at = 94  # where the drift is at its largest
-        fill(batch, one, np.random.default_rng(seed), at, batch.arms[:0])
+        fill(batch, one, np.random.default_rng(seed), at)
         found.append(batch)
     plainly, turned = found
     sums = method.reflect(plainly.sums, pulls)

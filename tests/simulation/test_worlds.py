@@ -40,14 +40,14 @@ def batch_of(world: Environment, site: int, known: int, pulls: int = 5, seed: in
     """Some pulls of each arm at a site."""
     arms = world.means.size
     batch = Batch(site, np.arange(arms), np.full(arms, pulls), np.zeros(arms), np.zeros(arms))
-    fill(batch, world, np.random.default_rng(seed), known, batch.arms[:0])
+    fill(batch, world, np.random.default_rng(seed), known)
     return batch
 
 
 def rewards_of(world: Environment, arm: int, site: int, known: int, draws: int = 4_000) -> Floats:
     """Rewards of an arm at a site, one by one."""
     batch = Batch(site, np.full(draws, arm), np.ones(draws, np.int64), np.zeros(draws), np.zeros(0))
-    fill(batch, world, np.random.default_rng(5), known, batch.arms[:0])
+    fill(batch, world, np.random.default_rng(5), known)
     return batch.sums
 
 
