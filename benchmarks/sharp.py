@@ -332,6 +332,7 @@ def items(runs: int, path: Path | None) -> None:
         "items, normal": {"items": True},
         "items, bounded in [−0.3, 1.3]": {"items": True, "reward_range": [-0.3, 1.3]},
         "no items, normal": {},
+        "no items, bounded in [−0.3, 1.3]": {"reward_range": [-0.3, 1.3]},
     }
     lines = []
     for name, options in kinds.items():
