@@ -23,7 +23,7 @@ from bestarm.core.state import Totals
 from bestarm.core.stopping.pairs import pair_radius
 from bestarm.simulation.schedule import Offline, Schedule
 
-RUNS = 5_000
+RUNS = 2_500
 LEAVING = Schedule(
     (1.0, 3.0, 0.2, 1.0, 1.0), offline=(Offline(0, 40.0), Offline(1, 10.0, 200.0), Offline(3, 100.0))
 )

@@ -203,5 +203,5 @@ def test_rules_see_what_is_below_above() -> None:
 def test_no_part_of_a_world_is_forgotten() -> None:
     """Whoever adds one has to say what it looks like in the mirror (`simulation/mirror.py`)."""
     turned = {"levels", "low", "high", "centre", "values", "drift"}
-    the_same = {"kind", "spreads", "starts", "pace", "scatter"}
+    the_same = {"kind", "spreads", "starts", "pace", "scatter", "items", "common", "apart"}
     assert set(Environment._fields) == turned | the_same

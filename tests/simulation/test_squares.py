@@ -51,7 +51,7 @@ def drawn(world: Environment, pulls: int, seed: int, draws: int, squares: bool =
     """As many batches of so many pulls of the first arm, as one batch of many rows."""
     rows = np.zeros(draws, np.int64)
     batch = Batch(0, rows, np.full(draws, pulls), np.zeros(draws), np.zeros(draws * squares))
-    by(batch, world, np.random.default_rng(seed), 0, rows[:0])
+    by(batch, world, np.random.default_rng(seed), 0)
     return batch
 
 

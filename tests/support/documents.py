@@ -153,7 +153,7 @@ class Reader:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=400,  # a block that hangs; the longest takes about eighty seconds on an idle machine
+            timeout=800,  # a block that hangs; the longest compiles all methods, in some minutes
         )
         assert done.returncode == 0, f"{block.where}:\n{done.stdout}\n{done.stderr}"
         pairs = [pair.partition("=") for pair in kept.read_text().split("\0") if pair]
