@@ -13,11 +13,11 @@ import random
 import bestarm
 from bestarm.protocol.entries import Join
 
-CITIES, STEPS = 25, 400
+CITIES, STEPS = 15, 150
 SETTINGS = {
     "swap, greedy": ("swap", 0.0),
     "reverse, greedy": ("reverse", 0.0),
-    "reverse, annealed": ("reverse", 0.05),
+    "reverse, annealed": ("reverse", 0.3),
 }
 
 
