@@ -69,7 +69,7 @@ def main() -> None:
         line.set_color("black")
     axes.set_xlim(left=0)
     axes.set_xlabel(
-        "reactions until the best condition is known (box: middle half of the runs, whiskers: 90 %)"
+        "reactions until the best is known (box: middle half of the runs)"
     )
     axes.set_title(f"{len(yields)} conditions, three laboratories that differ, delta = {DELTA:g}")
     axes.spines[["top", "right"]].set_visible(False)

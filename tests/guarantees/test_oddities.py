@@ -19,7 +19,7 @@ from bestarm.differences import Comparisons
 from bestarm.methods.composed import batch_of
 from bestarm.oddities import SHAPE, SHARES, Oddities, Oddity, log_unequal
 
-STUDIES, BATCHES, SITES = 1_000, 60, ["oslo", "rome", "bern"]
+STUDIES, BATCHES, SITES = 600, 60, ["oslo", "rome", "bern"]
 ARMS = ["A", "B", "C"]
 KINDS: dict[str, dict[str, Any]] = {
     "measured": {},
