@@ -68,9 +68,7 @@ def main() -> None:
     for line in boxes["medians"]:
         line.set_color("black")
     axes.set_xlim(left=0)
-    axes.set_xlabel(
-        "reactions until the best is known (box: middle half of the runs)"
-    )
+    axes.set_xlabel("reactions until the best is known (box: middle half of the runs)")
     axes.set_title(f"{len(yields)} conditions, three laboratories that differ, delta = {DELTA:g}")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(wanted.out, dpi=150)
