@@ -176,6 +176,11 @@ def half_widths(weights: Floats, sigma: float | Floats, level: float, rho: float
     return np.where(weights > 0.0, widths, np.inf)
 
 
+def known_sigma(method: Method) -> float:
+    """Sigma in a difference of two arms, 0 where it is measured; rewards on one item may be related."""
+    return method.setting.sigma * (math.sqrt(2.0) if method.problem.items else 1.0)
+
+
 def _noise_and_level(method: Method, state: Any) -> tuple[float | Floats, float]:
     """Sigma or its bound, and log(1/δ) for what is left of δ; no bound where the state measures no noise."""
     setting = method.setting
@@ -185,7 +190,7 @@ def _noise_and_level(method: Method, state: Any) -> tuple[float | Floats, float]
         scales = [scatter_bound(residual, freedom, alpha) for residual, freedom in both]
         return np.minimum(scales, UNKNOWN), math.log(1.0 / ((1.0 - SHARE) * setting.delta))
     if method.problem.items:
-        return math.sqrt(2.0) * setting.sigma, math.log(1.0 / setting.delta)
+        return known_sigma(method), math.log(1.0 / setting.delta)
     if not hasattr(state, "residual"):
         return noise_and_level(0.0, 0.0, method.setting)
     return noise_and_level(state.residual, state.freedom, method.setting)

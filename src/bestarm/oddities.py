@@ -17,7 +17,7 @@ from bestarm.core.arrays import Floats
 from bestarm.core.batch import Batch
 from bestarm.core.mixture import LOG_2, log_worths
 from bestarm.core.scatter import scatter_bound
-from bestarm.differences import Comparisons, half_widths
+from bestarm.differences import Comparisons, half_widths, known_sigma
 from bestarm.methods.composed import Method
 
 SHARES = {"arm": 0.002, "site": 0.002, "order": 0.002, "scatter": 0.001, "apart": 0.001, "sigma": 0.001}
@@ -70,7 +70,7 @@ class Oddities:
     def __init__(self, method: Method) -> None:
         self.names = method.problem.arms
         self.setting = method.setting
-        self.stretch = math.sqrt(2.0) if method.problem.items else 1.0  # rewards on one item may be related
+        self.known = known_sigma(method)
         self.centre = method.problem.centre
         self.upward = method.reflect(1.0) > method.reflect(0.0)
         self.of_arms = np.zeros((2, len(self.names)))  # sums of squares, degrees of freedom
@@ -134,8 +134,8 @@ class Oddities:
 
     def _sigma(self) -> float:
         """Sigma, or a bound that it exceeds at any time with probability at most its share."""
-        if self.setting.sigma > 0.0:
-            return self.setting.sigma * self.stretch
+        if self.known > 0.0:
+            return self.known
         residual, freedom = self.of_arms.sum(axis=1).tolist()
         return scatter_bound(residual, freedom, SHARES["sigma"])
 

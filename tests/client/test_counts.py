@@ -83,10 +83,13 @@ def test_pairs_of_those_who_add_up_themselves(tmp_path: Path) -> None:
     server = RealServer(ITEMS, name="sharp")
     with opened(server, tmp_path / "lab.db") as lab:
         rows = {"A": (3, 2.0, "B", 3, -0.5, 0.75), "B": (3, 1.5, "A", 3, 0.5, 0.75)}
-        assert lab.tell_counts(rows)
+        with pytest.raises(UserError, match="names no rival for it; a rival is chosen before"):
+            lab.tell_counts(rows)
+        assert lab.tell_counts({arm: (3, row[1], None, 0, 0, 0) for arm, row in rows.items()})
+        assert lab.tell_counts(rows)  # from now on the plan names them
         with pytest.raises(UserError, match="do not say which trials were on the same one"):
             lab.tell_counts({"A": (3, 2.0), "B": (3, 1.5)})
-    assert tallies(server)[0]["A"] == [3, 2.0, "B", 3.0, -0.5, 0.75]
+    assert tallies(server)[1]["A"] == [3, 2.0, "B", 3.0, -0.5, 0.75]
 
 
 @pytest.mark.parametrize(

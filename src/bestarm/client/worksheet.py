@@ -77,12 +77,7 @@ def read_counts(path: str | os.PathLike[str]) -> tuple[dict[str, list[object]], 
     The columns are arm, pulls, sum and, where it is needed, squares; with items arm, pulls, sum, rival, pairs,
     differences, squared_differences.
     """
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise UserError(f"{path}: it can't be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: it is not UTF-8 text; save it as CSV UTF-8.") from None
+    text = _text(path)
     try:
         (_, header), *lines = list(_strictly(list(io.StringIO(text, newline="")), ",")) or [(1, [])]
     except csv.Error as error:
@@ -142,12 +137,7 @@ def read(path: str | os.PathLike[str]) -> list[Filled]:
     It may have a byte order mark, semicolons or tabs for commas, decimal commas, Windows line ends, blank
     lines, more columns, and spaces around the cells. A line that can't be read for sure is refused.
     """
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise UserError(f"{path}: it can't be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: it is not UTF-8 text; save it as CSV UTF-8.") from None
+    text = _text(path)
     try:
         for separator in ",;\t":
             _, header = next(_records(text, separator), (1, []))
@@ -157,6 +147,15 @@ def read(path: str | os.PathLike[str]) -> list[Filled]:
     except csv.Error as error:
         raise UserError(f"{path}: its first line can't be read as CSV: {error}.") from None
     raise UserError(f"{path}: the first line must name the columns {', '.join(NEEDED)}, each once.")
+
+
+def _text(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UserError(f"{path}: it can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: it is not UTF-8 text; save it as CSV UTF-8.") from None
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -38,11 +38,16 @@ def left_over(
 
 
 def last_one(view: View, odds: Floats, missing: Floats, level: float) -> tuple[Reading, Floats, Floats]:
+    """The reading where arms need pulls of their own."""
+    leader, settled = who_leads(view, odds, level)
+    return judged(leader, missing, view.samples, settled), odds, missing
+
+
+def who_leads(view: View, odds: Floats, level: float) -> tuple[int, bool]:
     """Settled where one arm is left; until then the arm with the largest estimate leads."""
     left = odds < level
     settled = left.sum() == 1
-    leader = int(np.argmax(left)) if settled else int(np.argmax(view.values))
-    return judged(leader, missing, view.samples, settled), odds, missing
+    return int(np.argmax(left)) if settled else int(np.argmax(view.values)), settled
 
 
 def cost_of(row: int, epsilon: float) -> float:

@@ -7,11 +7,12 @@ nothing is assumed about the sites, the days or the instruments.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.core.arrays import Counts, Floats
+from bestarm.core.arrays import Counts, Flags, Floats
 from bestarm.core.batch import NOBODY, Batch
 from bestarm.core.breaking import Reading
 from bestarm.core.setting import Setting
@@ -97,6 +98,13 @@ def name_rivals(pulls: Counts, values: Floats, arms: Counts, named: Counts) -> N
     high, low = rivals(pulls, values, arms)
     named[:] = -1
     named[low] = arms[high]
+
+
+def tried_little(pulls: Counts, samples: int) -> Flags:
+    """Arms with fewer than min(√(5N/K), N/(4K)) pulls: one that was ruled out by bad luck must come back."""
+    number, arms = float(samples), pulls.shape[0]
+    little: Flags = pulls < min(math.sqrt(5.0 * number / arms), 0.25 * number / arms)
+    return little
 
 
 def single(arm: int, reward: float) -> Batch:

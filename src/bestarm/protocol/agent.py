@@ -225,9 +225,13 @@ class Agent:
         """
         if self._told == 0 or self.upload is not None:
             return None
+        return self._made(self._against(self.local))
+
+    def _made(self, tally: Tally) -> Upload:
+        """The upload of a batch, which waits for its answer from now on."""
         self._change(Event.UPLOAD)
         self.sequence += 1
-        self.upload = Upload(self.terms.fingerprint, self.name, self.sequence, self._against(self.local))
+        self.upload = Upload(self.terms.fingerprint, self.name, self.sequence, tally)
         self._follow(Plan((), ()))
         return self.upload
 
@@ -245,11 +249,15 @@ class Agent:
         terms, given = self.terms, {arm: self._row(row) for arm, row in rows.items()}
         tally = tally_from_json(given, terms.name, terms.arms)
         check_tally(tally, terms, terms.arms)
-        self._change(Event.UPLOAD)
-        self.sequence += 1
-        self.upload = Upload(terms.fingerprint, self.name, self.sequence, tally)
-        self._follow(Plan((), ()))
-        return self.upload
+        named = dict(zip(self.plan.arms, self.plan.rivals, strict=False))
+        for arm, (rival, _) in tally.duels.items():
+            if rival not in (-1, named.get(arm, -1)):
+                wanted = "no rival" if named.get(arm, -1) < 0 else f"the rival {terms.arms[named[arm]]!r}"
+                raise ProtocolError(
+                    f"tell_counts: arm {terms.arms[arm]!r} has the rival {terms.arms[rival]!r}, and the plan "
+                    f"names {wanted} for it; a rival is chosen before the rewards are seen."
+                )
+        return self._made(tally)
 
     def _row(self, row: Sequence[Any]) -> list[Any]:
         """A row as it is sent: squares are taken around the centre."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from bestarm.core.arrays import Counts
 from bestarm.core.breaking import Reading
-from bestarm.core.race import Race
+from bestarm.core.race import Race, tried_little
 from bestarm.core.rules import Choose, Fire, Foresee, Selection
 from bestarm.core.selection.lookahead import track
 from bestarm.core.setting import Setting
@@ -28,12 +26,9 @@ def blocks(
 ) -> int:
     """The plan with items: the leader and the arms that are not ruled out, all of them on every item.
 
-    An arm that was ruled out is among them while it has fewer than min(√(5N/K), N/(4K)) pulls, so that bad luck
-    can be made good. A batch has two items at least.
+    An arm that was ruled out is among them while it was `tried_little`. A batch has two items at least.
     """
-    samples = float(state.estimate.samples)
-    inside = state.missing > 0.0
-    inside |= state.pulls < min(math.sqrt(5.0 * samples / setting.arms), 0.25 * samples / setting.arms)
+    inside = (state.missing > 0.0) | tried_little(state.pulls, state.estimate.samples)
     inside[reading.leader] = True
     if inside.sum() < 2:
         inside[reading.challenger] = True

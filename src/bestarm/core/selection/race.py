@@ -8,7 +8,7 @@ import numpy as np
 
 from bestarm.core.arrays import Counts
 from bestarm.core.breaking import Reading
-from bestarm.core.race import Race
+from bestarm.core.race import Race, tried_little
 from bestarm.core.rules import Choose, Fire, Foresee, Selection
 from bestarm.core.selection.lookahead import track
 from bestarm.core.setting import Setting
@@ -31,9 +31,8 @@ def side_by_side(
 
     An arm's share is the fourth root of the information that it still needs: with equal shares the far arms get
     too much, with shares in proportion the arms that were lucky once. The leader gets √(Σ n_k²) pulls, the
-    balance at which comparisons with it cost least. A quarter goes to arms with fewer than min(√(5N/K), N/(4K))
-    pulls if there are any, so that an arm that was ruled out by bad luck can come back. Shares become whole
-    numbers by steps of equal width from a place that moves on with every batch.
+    balance at which comparisons with it cost least. A quarter goes to arms that were `tried_little`, if there
+    are any. Shares become whole numbers by steps of equal width from a place that moves on with every batch.
 
     Nothing depends on K² and no step on the one before, so it is fast for ten thousand arms.
     """
@@ -46,7 +45,7 @@ def side_by_side(
         shares[:] = 1.0
         shares[leader] = 0.0
     shares /= shares.sum()
-    low = state.pulls < min(math.sqrt(5.0 * samples / setting.arms), 0.25 * samples / setting.arms)
+    low = tried_little(state.pulls, view.samples)
     low[leader] = False
     behind = low.sum()
     if behind > 0:

@@ -12,7 +12,7 @@ from bestarm.core.bets import PAIR
 from bestarm.core.breaking import Reading
 from bestarm.core.coordinates import none_at_all
 from bestarm.core.estimate import foresee_nothing
-from bestarm.core.left_over import still_missing, with_evidence
+from bestarm.core.left_over import still_missing, who_leads, with_evidence
 from bestarm.core.mixture import LOG_2, log_worths
 from bestarm.core.race import Race, add, begin_with, odds, single
 from bestarm.core.rules import Model, Test
@@ -106,13 +106,11 @@ def judge(view: View, account: Floats, setting: Setting) -> tuple[Reading, Float
 
 
 def last_by_items(view: View, worths: Floats, missing: Floats, level: float) -> tuple[Reading, Floats, Floats]:
-    """Settled where one arm is left. An item more for an arm is half a unit of information, and one pull.
+    """The reading where an item more for an arm is half a unit of information, and one pull.
 
     The leader has as many items as the arm that needs most.
     """
-    left = worths < level
-    settled = left.sum() == 1
-    leader = int(np.argmax(left)) if settled else int(np.argmax(view.values))
+    leader, settled = who_leads(view, worths, level)
     missing[leader] = 0.0
     pulls = 2.0 * (missing.sum() + missing.max())
     return with_evidence(leader, missing, view.samples, pulls, settled), worths, missing
