@@ -69,6 +69,19 @@ class Standing:
             return f"{self.leader} leads; nothing can be said yet."
         return f"{self.leader} is the best, except with probability at most {self.error:.2g}."
 
+    @property
+    def ruled_out(self) -> list[str]:
+        """The arms that are ruled out."""
+        return [one.arm for one in self.arms if one.ruled_out]
+
+    @property
+    def summary(self) -> str:
+        """What can be said now, and which arms are ruled out."""
+        gone = self.ruled_out
+        if not gone or len(gone) == len(self.arms) - 1:
+            return str(self)
+        return f"{self} Ruled out: {', '.join(gone)}."
+
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
         return {

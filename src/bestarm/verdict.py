@@ -19,6 +19,13 @@ class Reason(Enum):
     CLOSED = "closed"  # by a person
 
 
+ENDS = {
+    Reason.BUDGET: "The budget is used up. ",
+    Reason.DEADLINE: "The deadline is past. ",
+    Reason.CLOSED: "The study is closed. ",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a tally says: who leads, who could still be better, and whether that is settled.
@@ -49,7 +56,13 @@ class Verdict:
 
         >>> print(Verdict(True, "A", "B", -0.1, 1.2, 1234))
         A is the answer, after 1,234 samples.
+        >>> print(str(Verdict(False, "A", "B", 0.02, 0.7, 200, Reason.BUDGET)).split(";")[0])
+        The budget is used up. A leads after 200 samples, with 70 % of the evidence
         """
+        return ("" if self.reason is None else ENDS.get(self.reason, "")) + self._so_far
+
+    @property
+    def _so_far(self) -> str:
         if self.samples == 0:
             return "Nothing was measured yet."
         known = f"after {self.samples:,} sample" + "s" * (self.samples != 1)

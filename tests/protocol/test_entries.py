@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -315,25 +316,19 @@ def test_an_added_arm_needs_the_features_of_its_problem() -> None:
 # Closing
 
 
-@pytest.mark.parametrize("cause", [Reason.BUDGET, Reason.DEADLINE, Reason.CLOSED])
-def test_closed_and_open_again(cause: Reason) -> None:
+def test_closed_and_open_again() -> None:
     server = started()
     first = server.receive(server.log[0])
     verdict = server.verdict
-    server.receive(Close("x1", "admin", cause, "that is all"))
-    assert server.closed is cause
+    server.receive(Close("x1", "admin", Reason.CLOSED, "that is all"))
+    assert server.closed is Reason.CLOSED
+    assert server.verdict == replace(verdict, reason=Reason.CLOSED)
     assert not server.stopped
     before = everything(server)
     more = upload("lab-a", 2, [1, 0, 0, 0], [0.9, 0.0, 0.0, 0.0])
-    for entry in (
-        more,
-        Join("lab-c"),
-        Correction("c1", "admin", "lab-a", 1, Tally.of([1] * 4, [0.5] * 4)),
-        ArmWithdrawn("w1", "admin", "D"),
-        Close("x2", "admin", Reason.CLOSED),
-    ):
+    for entry in (more, Join("lab-c"), ArmWithdrawn("w1", "admin", "D"), Close("x2", "admin", Reason.CLOSED)):
         with pytest.raises(
-            Over, match=rf"^the study is over \({cause.value}\); nothing more can be added to it\.$"
+            Over, match=r"^the study is over \(it was closed\); nothing more can be added to it\.$"
         ):
             server.receive(entry)
         assert everything(server) == before
@@ -343,6 +338,54 @@ def test_closed_and_open_again(cause: Reason) -> None:
     assert server.closed is None
     assert server.verdict == verdict
     assert isinstance(server.receive(more), Download)
+
+
+def test_a_closed_study_can_be_corrected_and_shows_it_when_it_goes_on() -> None:
+    server = started()
+    server.receive(Close("x1", "admin"))
+    verdict = server.verdict
+    right = Tally.of([500] * 4, [500.0, 100.0, 100.0, 100.0])
+    server.receive(Correction("c1", "admin", "lab-a", 1, right))
+    assert server.verdict == verdict
+    assert server.now.arm == "A"
+    assert isinstance(server.receive(Reopen("r1", "admin")), Stop)
+    assert server.verdict.arm == "A"
+
+
+@pytest.mark.parametrize("cause", [Reason.BUDGET, Reason.DEADLINE])
+def test_after_the_end_data_are_recorded_and_the_verdict_stays(cause: Reason) -> None:
+    server = started("sharp")
+    first = server.receive(server.log[0])
+    leads = server.verdict.leader
+    end = server.receive(Close("x1", "budget", cause))
+    assert end == Stop(PLAIN.fingerprint, server.verdict, server.last_words)
+    assert (server.over, server.stopped, server.verdict.reason, server.verdict.arm) == (
+        True,
+        False,
+        cause,
+        None,
+    )
+    assert server.last_words == f"{leads} leads; nothing can be said yet."
+    assert server.receive(server.log[0]) == first  # what was answered with a plan is again
+    late = upload("lab-a", 2, [500] * 4, [100.0, 500.0, 100.0, 100.0])
+    right = Correction("c1", "admin", "lab-a", 1, Tally.of([1] * 4, [0.5] * 4))
+    for entry in (late, Join("lab-c"), right):
+        assert server.receive(entry) == end
+    assert (server.verdict.samples, server.now.samples) == (14, 2014)
+    assert server.now.leader == "B"
+    for entry in (ArmWithdrawn("w1", "admin", "D"), Close("x2", "admin"), Reopen("r1", "admin")):
+        with pytest.raises(Over, match=r"^the study is over.* \(its (budget is used up|deadline is past)\);"):
+            server.receive(entry)
+
+
+def test_arms_stay_once_the_best_is_known() -> None:
+    server = started()
+    assert isinstance(server.receive(upload("lab-a", 2, [500] * 4, [500.0, 100.0, 100.0, 100.0])), Stop)
+    before = everything(server)
+    for entry in (ArmWithdrawn("w1", "admin", "A"), ArmAdded("a1", "admin", "E")):
+        with pytest.raises(Over, match=r"the best arm is known\); its arms stay as they are\.$"):
+            server.receive(entry)
+    assert everything(server) == before
 
 
 def test_a_changed_repeat_of_an_upload_names_the_agent() -> None:

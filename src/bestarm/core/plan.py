@@ -34,6 +34,29 @@ class Plan:
         rivals = tuple(places.get(rival, -1) for rival in self.rivals)
         return Plan(tuple(places[arm] for arm in self.arms), self.counts, rivals)
 
+    def limited(self, most: int, items: bool = False) -> Plan:
+        """The plan cut to so many pulls, each arm in its proportion, the largest remainders rounded up.
+
+        With items whole ones are left out; if not even one fits, arms are.
+
+        >>> Plan((0, 1, 2), (6, 3, 1)).limited(4)
+        Plan(arms=(0, 1), counts=(3, 1), rivals=())
+        >>> Plan((0, 1, 2), (3, 3, 3)).limited(7, items=True)
+        Plan(arms=(0, 1, 2), counts=(2, 2, 2), rivals=())
+        """
+        size, several = self.size, len(self.arms)
+        if size <= most:
+            return self
+        if items:
+            whole = [most // several] * several if most >= several else [1] * most + [0] * (several - most)
+        else:
+            whole = [count * most // size for count in self.counts]
+            behind = sorted(range(several), key=lambda place: (-(self.counts[place] * most % size), place))
+            for place in behind[: most - sum(whole)]:
+                whole[place] += 1
+        kept = [(arm, count) for arm, count in zip(self.arms, whole, strict=True) if count]
+        return Plan(tuple(arm for arm, _ in kept), tuple(count for _, count in kept))
+
     def fitted(
         self, plate: int | None, cannot: Collection[int], pulls: Sequence[int], items: bool = False
     ) -> Plan:

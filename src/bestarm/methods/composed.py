@@ -118,15 +118,18 @@ class Method:
         plate: int | None = None,
         cannot: Collection[int] = (),
         reading: Reading | None = None,
+        most: int | None = None,
     ) -> Plan:
         """The pulls until a site's next upload. Arms that were never pulled come first, `min_batch` times each.
 
         `plate` is how many trials a site does at once, `cannot` are the arms that it can't do; `reading` is the
-        state's, if it is known already.
+        state's, if it is known already; `most` is how many pulls there may be.
         """
         plan = self._plan(state, cannot, reading)
         if plate is not None or cannot:
             plan = plan.fitted(plate, cannot, state.pulls.tolist(), self.problem.items)
+        if most is not None:
+            plan = plan.limited(most, self.problem.items)
         return self._with_rivals(state, plan) if self.against else plan
 
     def _with_rivals(self, state: Any, plan: Plan) -> Plan:

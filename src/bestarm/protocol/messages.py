@@ -77,7 +77,7 @@ class Download:
     """The server's answer while the study goes on: the plan, and for the paper's methods everybody's total.
 
     Without a plan the agent makes its own from the total. `arms` are the names that plan and total are about,
-    if they are not the problem's own any more.
+    if they are not the problem's own any more, and `withdrawn` those of them that nobody needs to try now.
 
     >>> Download("3b1c", Tally.of([1, 1], [0.5, 0.25])).to_json(("A", "B"))["total"]
     {'A': [1, 0.5], 'B': [1, 0.25]}
@@ -89,6 +89,7 @@ class Download:
     total: Tally | None = None
     plan: Plan | None = None
     arms: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()
 
     def to_json(self, names: Sequence[str]) -> dict[str, Any]:
         """Plain values; `names` are the problem's arms."""
@@ -100,12 +101,16 @@ class Download:
             body["total"] = self.total.to_json(names)
         if self.arms:
             body["arms"] = list(self.arms)
+        if self.withdrawn:
+            body["withdrawn"] = list(self.withdrawn)
         return body
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The server's answer once the best arm is known; it never changes.
+    """The server's answer once the study is over; it never changes.
+
+    `said` is what could be said then, where the best arm was not known.
 
     >>> Stop("3b1c", Verdict(True, "A", "B", -0.1, 1.2, 40)).to_json(("A", "B"))["verdict"]["arm"]
     'A'
@@ -113,10 +118,12 @@ class Stop:
 
     problem: str
     verdict: Verdict
+    said: str = ""
 
     def to_json(self, names: Sequence[str] = ()) -> dict[str, Any]:
         """Plain values."""
-        return {"kind": "stop", "problem": self.problem, "verdict": verdict_to_json(self.verdict)}
+        body = {"kind": "stop", "problem": self.problem, "verdict": verdict_to_json(self.verdict)}
+        return body | {"said": self.said} if self.said else body
 
 
 def reply_from_json(value: object, problem: About) -> Download | Stop:
@@ -129,16 +136,24 @@ def reply_from_json(value: object, problem: About) -> Download | Stop:
             f"{problem.fingerprint!r}."
         )
     if value["kind"] == "stop":
-        return Stop(problem.fingerprint, verdict_from_json(value.get("verdict")))
-    arms = value.get("arms", [])
-    if not isinstance(arms, list) or not all(isinstance(arm, str) for arm in arms):
-        raise ProtocolError(f"reply: arms is {_show(arms)}; it must be a list of names.")
-    names = tuple(arms) or problem.arms
+        said = value.get("said", "")
+        if not isinstance(said, str):
+            raise ProtocolError(f"reply: said is {_show(said)}; it must be text.")
+        return Stop(problem.fingerprint, verdict_from_json(value.get("verdict")), said)
+    arms, withdrawn = (_names(value, key) for key in ("arms", "withdrawn"))
+    names = arms or problem.arms
     total = tally_from_json(value["total"], problem.name, names) if "total" in value else None
     plan = plan_from_json(value["plan"], names) if "plan" in value else None
     if total is None and plan is None:
         raise ProtocolError("reply: a download must have a plan or a total.")
-    return Download(problem.fingerprint, total, plan, tuple(arms))
+    return Download(problem.fingerprint, total, plan, arms, withdrawn)
+
+
+def _names(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    names = value.get(key, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ProtocolError(f"reply: {key} is {_show(names)}; it must be a list of names.")
+    return tuple(names)
 
 
 def plan_to_json(plan: Plan, names: Sequence[str]) -> list[list[Any]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
 from operator import add
 from typing import Any
 
@@ -42,9 +43,17 @@ from bestarm.protocol.messages import (
     check_tally,
 )
 from bestarm.protocol.terms import Terms
+from bestarm.standing import standing
 from bestarm.verdict import Reason, Verdict
 
-SAYS_NOTHING = Join | Close | Reopen  # about the arms
+SAYS_NOTHING = Join | Close  # about the arms
+FINAL = (Reason.BUDGET, Reason.DEADLINE)  # ends after which data are still recorded, as after the answer
+ENDED = {
+    Reason.FOUND: "the best arm is known",
+    Reason.BUDGET: "its budget is used up",
+    Reason.DEADLINE: "its deadline is past",
+    Reason.CLOSED: "it was closed",
+}
 
 
 @dataclass(slots=True)
@@ -61,8 +70,8 @@ class Server:
 
     An entry is known by its id: received again it changes nothing and gets the same answer. An upload is folded
     into the state. An entry that changes the past (a correction, an arm that comes or goes) has the state made
-    anew from the log with the entry applied, by the same fold. Once the best arm is known the verdict stays,
-    whatever comes later; `now` is what the data say then.
+    anew from the log with the entry applied, by the same fold. Once the best arm is known, or the study is over
+    for another reason, the verdict stays, whatever comes later; `now` is what the data say then.
 
     `start` is a tally that everybody knows from the beginning (a simulation's first pull of each arm).
 
@@ -94,8 +103,10 @@ class Server:
         self.sites: dict[str, Join] = {}  # every agent, by its last join
         self.sequences: dict[str, int] = {}  # of each agent's last upload
         self.stopped_at: int | None = None  # how many uploads there were when it was settled
-        self._settled: int | None = None  # the place of the entry with which it was
+        self._over: int | None = None  # the place of the first entry that is answered with the end
         self.closed: Reason | None = None
+        self.last_words = ""  # what could be said when it was closed
+        self.asked: dict[str, int | None] = {}  # pulls in the plan that answered an agent's last entry
         self._numbers: dict[str, int] = {}  # of the agents, in the order in which they came
         self.places: dict[str, int] = {}  # of an entry's id among the entries
         self.last: dict[str, int] = {}  # of each agent's last entry, the same
@@ -119,6 +130,11 @@ class Server:
         return self.stopped_at is not None
 
     @property
+    def over(self) -> bool:
+        """Whether the best arm is known, or the budget is used up, or the deadline past: nothing is planned."""
+        return self.stopped or self.closed in FINAL
+
+    @property
     def now(self) -> Verdict:
         """What the data say as they stand, even if the verdict was given before the last of them."""
         return self.method.judge(self.state)
@@ -136,8 +152,8 @@ class Server:
     def download(self) -> Download | Stop:
         """What an agent without a plan is told that makes its own."""
         fingerprint = self.terms.fingerprint
-        if self.stopped:
-            return Stop(fingerprint, self.verdict)
+        if self.over:
+            return self._stop()
         return Download(fingerprint, self.total, arms=self._named(len(self.entries)))
 
     # What it is told
@@ -145,7 +161,7 @@ class Server:
     def receive(self, entry: Entry) -> Download | Stop:
         """Take an entry and answer it; one that can't be right is refused and nothing changes.
 
-        After the stop an upload is still recorded, and the verdict stays what it was.
+        After the end an upload is still recorded, and the verdict stays what it was.
         """
         place = self.places.get(entry.id)
         if place is None:
@@ -173,21 +189,46 @@ class Server:
             case ArmWithdrawn():
                 self._again(withdrawn=self.withdrawn | {entry.arm})
             case Close():
-                self.closed = entry.cause
+                self._close(entry.cause)
             case Reopen():
-                self.closed = None
+                self.closed, self.last_words = None, ""
         if isinstance(entry, FromSite):
             if entry.agent not in self._numbers:
                 self._numbers[entry.agent] = len(self._numbers)
                 self.sites.setdefault(entry.agent, Join(entry.agent))
             self.last[entry.agent] = len(self.entries)
+            self.asked[entry.agent] = None if plan is None else plan.size
         self.places[entry.id] = len(self.entries)
         self.entries.append(Logged(entry, len(self.log), plan))
-        if not self.stopped and not isinstance(entry, SAYS_NOTHING):
+        if not self.stopped and self.closed is None and not isinstance(entry, SAYS_NOTHING):
             self.reading = self.method.read(self.state)
             self.verdict = self.method.judge(self.state, self.reading)
             if self.verdict.stopped:
-                self.stopped_at, self._settled = len(self.log), len(self.entries) - 1
+                self.stopped_at, self._over = len(self.log), len(self.entries) - 1
+
+    def _close(self, cause: Reason) -> None:
+        """The verdict stays as it is from here on, and says why; so does what can be said."""
+        self.closed = cause
+        if self.stopped:
+            return
+        self.verdict = replace(self.verdict, reason=cause)
+        self.last_words = standing(self.method, self.state).summary
+        if cause in FINAL:
+            last = self.entries[-1] if self.entries else None
+            used_up = cause is Reason.BUDGET and last is not None and isinstance(last.entry, Upload)
+            # The upload that used up the budget is answered with the end, if it was not answered before.
+            self._over = len(self.entries) - (used_up and last is not None and last.plan is None)
+
+    def due(self, now: datetime) -> Close | None:
+        """The end that has come: the budget is used up, or the deadline is past. It has to be appended."""
+        problem = self.method.problem
+        if self.over or self.closed is not None:
+            return None
+        if problem.budget is not None and self.samples >= problem.budget:
+            return Close("budget", "budget", Reason.BUDGET, f"{problem.budget:,} samples")
+        if problem.deadline is not None and now >= last_moment(problem.deadline):
+            return Close("deadline", "deadline", Reason.DEADLINE, problem.deadline.isoformat())
+        return None
 
     def knows(self, entry: Entry) -> bool:
         """Whether the log has an entry with this id."""
@@ -197,15 +238,24 @@ class Server:
         """What the entry at this place was answered; a plan is made once, and kept with its entry."""
         logged, recent = self.entries[place], place == len(self.entries) - 1
         uploads = logged.uploads
-        if self._settled is not None and place >= self._settled:
-            return Stop(self.terms.fingerprint, self.verdict)
+        if self._over is not None and place >= self._over and logged.plan is None:
+            return self._stop()
         if logged.plan is None and isinstance(logged.entry, FromSite):
             state = self.state if recent else self._state_after(uploads)
             logged.plan = self._plan(logged.entry.agent, state, self.reading if recent else None)
+            if self.last[logged.entry.agent] == place:
+                self.asked[logged.entry.agent] = logged.plan.size
         total = None
         if self.original.recipe.sends_total:
             total = self.total if recent else self._total_after(place)
-        return Download(self.terms.fingerprint, total, logged.plan, self._named(place))
+        return Download(self.terms.fingerprint, total, logged.plan, self._named(place), self._gone())
+
+    def _stop(self) -> Stop:
+        return Stop(self.terms.fingerprint, self.verdict, self.last_words)
+
+    def _gone(self) -> tuple[str, ...]:
+        """The arms that were withdrawn, in their order."""
+        return tuple(arm for arm in self.arms if arm in self.withdrawn)
 
     def _named(self, place: int) -> tuple[str, ...]:
         """The arms that there were when the entry at this place came, if they were not the problem's own."""
@@ -217,15 +267,12 @@ class Server:
 
     def last_answer(self, agent: str) -> Download | Stop:
         """What an agent that comes back is told: the answer to the last entry that it sent."""
-        if self.stopped:
-            return Stop(self.terms.fingerprint, self.verdict)
-        return self.answer(self.last[agent])
+        return self._stop() if self.over else self.answer(self.last[agent])
 
     # The checks
 
     def _check(self, entry: Entry) -> None:
-        if self.closed is not None and not isinstance(entry, Reopen):
-            raise Over(f"the study is over ({self.closed.value}); nothing more can be added to it.")
+        self._check_open(entry)
         match entry:
             case Upload():
                 self._check_upload(entry)
@@ -249,6 +296,15 @@ class Server:
                     raise ProtocolError(f"join: {min(unknown)!r} is not an arm of the study.")
                 if not set(self.method.problem.arms) - set(entry.cannot):
                     raise ProtocolError("join: a site must be able to do at least one arm.")
+
+    def _check_open(self, entry: Entry) -> None:
+        """After the answer, budget or deadline data are still recorded; a study that was closed takes none."""
+        late = Upload | Join | Correction if self.closed in FINAL else Correction | Reopen
+        if self.closed is not None and not isinstance(entry, late):
+            again = " and can't be opened again" if isinstance(entry, Reopen) else ""
+            raise Over(f"the study is over{again} ({ENDED[self.closed]}); nothing more can be added to it.")
+        if self.stopped and isinstance(entry, ArmAdded | ArmWithdrawn):
+            raise Over("the study is over (the best arm is known); its arms stay as they are.")
 
     def _check_upload(self, upload: Upload) -> None:
         check_sender(upload, self.terms)
@@ -371,21 +427,52 @@ class Server:
                     rows[arm] = row if known is None else [a + b for a, b in zip(known, row, strict=True)]
         return Tally.from_rows(rows, len(self._named(place) or self.original.problem.arms))
 
-    def answer_now(self, agent: str) -> tuple[Download, Plan]:
-        """What a site is told from all that is known, and the plan in it; the same for all that work alike."""
-        plan = self._plan(agent, self.state, self.reading)
-        total = self.total if self.original.recipe.sends_total else None
-        return Download(self.terms.fingerprint, total, plan, self._named(len(self.entries))), plan
+    def answer_now(self, agent: str, silent: Collection[str] = ()) -> tuple[Download, Plan]:
+        """What a site is told from all that is known, and the plan in it; the same for all that work alike.
 
-    def _plan(self, agent: str, state: Any, reading: Reading | None) -> Plan:
+        Only a budget makes a difference between them. What was planned at sites that are `silent` is not kept
+        free for them.
+        """
+        plan = self._plan(agent, self.state, self.reading, silent)
+        total = self.total if self.original.recipe.sends_total else None
+        named = self._named(len(self.entries))
+        return Download(self.terms.fingerprint, total, plan, named, self._gone()), plan
+
+    def _plan(self, agent: str, state: Any, reading: Reading | None, silent: Collection[str] = ()) -> Plan:
         """The next plan of a site, in the numbers of all arms that there ever were."""
         site = self.sites[agent]
         names = self.method.problem.arms
         cannot = {names.index(name) for name in site.cannot if name in names}
-        plan = self.method.make(state, site.plate, cannot, reading)
+        plan = self.method.make(state, site.plate, cannot, reading, self._most(agent, silent))
         if len(names) == len(self.arms):
             return plan
         return plan.renumbered({local: arm for arm, local in self._active.items()})
+
+    def _most(self, agent: str, silent: Collection[str]) -> int | None:
+        """How many pulls a plan may have, where there is a budget.
+
+        What others have under way is theirs. Of what is left no site gets more than its share, the number of
+        sites being that of those which are not silent; but a whole plate, if there is one.
+        """
+        budget = self.method.problem.budget
+        if budget is None:
+            return None
+        left = budget - self.samples
+        others = [site for site in self.sites if site != agent and site not in silent]
+        free = left - sum(self.asked.get(site) or 0 for site in others)
+        share = -(-left // (len(others) + 1))
+        return max(min(free, max(share, self.sites[agent].plate or 0)), 0)
+
+
+def last_moment(deadline: date) -> datetime:
+    """When a deadline is past: a day lasts until its end, in UTC.
+
+    >>> last_moment(date(2027, 1, 31)).isoformat()
+    '2027-02-01T00:00:00+00:00'
+    """
+    if isinstance(deadline, datetime):
+        return deadline
+    return datetime.combine(deadline, time(), UTC) + timedelta(days=1)
 
 
 def _same(known: Entry, sent: Entry) -> bool:
