@@ -98,6 +98,15 @@ def reflected(rewards: Any, around: float = 0.0, pulls: Any = 1) -> Any:
     return 2.0 * around * pulls - rewards
 
 
+def squares_around(centre: float, pulls: int, total: float, squares: float) -> float:
+    """Σ(reward − centre)² of so many rewards with this sum and this sum of squares; rounding keeps it above 0.
+
+    >>> squares_around(1.0, 2, 3.0, 5.0)
+    1.0
+    """
+    return max(squares - 2 * centre * total + pulls * centre**2, 0.0)
+
+
 def show(value: object) -> str:
     """A value as a person wrote it, on one line and not too long for a sentence."""
     plain = value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value

@@ -1,4 +1,4 @@
-"""`bestarm study`: create, list, show, export, verify, close and reopen studies."""
+"""`bestarm study`: create, list, show, export and verify studies; `changes.py` has what changes them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from bestarm.cli import changes
 from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table
 from bestarm.cli.server import Journal, Output, Study, Token, Url, place
-from bestarm.client.connection import Connection, Settings, resolve
+from bestarm.client.connection import Connection, resolve
 from bestarm.errors import ServiceError, UserError
 
 app = typer.Typer(
@@ -137,7 +138,24 @@ def show(
         sites.add_row(site["agent"], number(site["samples"]), number(site["uploads"]), seen)
     said = [one["sentence"] for one in found["differences"][:1]]
     odd = [f"Warning: {one['sentence']}" for one in found["warnings"]]
-    print_table(_headline(found), *odd, "", found["promise"], arms, *said, *([sites] if found["sites"] else []))
+    happened = [f"{one['at']}  {one['sentence']}" for one in found["events"][:5]]
+    below = [*said, *([sites] if found["sites"] else []), *happened]
+    print_table(_headline(found), *_limits(found), *odd, "", found["promise"], arms, *below)
+
+
+def _limits(found: dict[str, Any]) -> list[str]:
+    """What is left of the budget, until when there is time, and which arms are out of the question."""
+    lines, budget, deadline = [], found["budget"], found["problem"].get("deadline")
+    if found["end"] is None and budget is not None:
+        lines.append(
+            f"Budget: {number(budget['used'])} of {number(budget['budget'])} samples used, "
+            f"{number(budget['under_way'])} under way, {number(budget['left'])} left."
+        )
+    if found["end"] is None and deadline is not None:
+        lines.append(f"Deadline: {deadline}.")
+    for one in found["withdrawn"]:
+        lines.append(f"Withdrawn: {one['arm']}" + (f" ({one['reason']})." if one["reason"] else "."))
+    return lines
 
 
 def arm_table(found: dict[str, Any]) -> Table:
@@ -169,8 +187,10 @@ def _headline(found: dict[str, Any]) -> str:
     verdict = found["verdict"]
     cost = f"{count(found['samples'], 'sample')}, {count(found['communications'], 'communication')}"
     start = f"Study {found['study']} ({found['state']}, {found['method']}, {cost})"
-    if verdict["stopped"]:
-        return f"{start}: the answer is {verdict['arm']}."
+    if found["end"] is not None:
+        later = f" {found['end']['later']}" if found["end"]["later"] else ""
+        answer = f"the answer is {verdict['arm']}." if verdict["stopped"] else found["end"]["said"]
+        return f"{start}: {answer}{later}"
     if not found["uploads"]:
         return f"{start}: nothing was uploaded yet."
     rest = found["remaining"]
@@ -258,36 +278,5 @@ def verify(
     print_table(f"{file} holds: {count(uploads, 'upload')} replayed, {answer}.")
 
 
-@app.command()
-def close(
-    name: Name = None,
-    url: Url = None,
-    token: Token = None,
-    study: Study = None,
-    journal: Journal = None,
-    output: Output = Format.table,
-) -> None:
-    """Take no more joins and uploads; the study stays readable."""
-    _set_state(name, "close", resolve(url, token, study), output)
-
-
-@app.command()
-def reopen(
-    name: Name = None,
-    url: Url = None,
-    token: Token = None,
-    study: Study = None,
-    journal: Journal = None,
-    output: Output = Format.table,
-) -> None:
-    """Take joins and uploads again."""
-    _set_state(name, "reopen", resolve(url, token, study), output)
-
-
-def _set_state(name: str | None, verb: str, settings: Settings, output: Format) -> None:
-    with Connection.to(settings) as connection:
-        found = connection.call("POST", f"{place(settings, name)}/{verb}", {})
-    if output is Format.json:
-        print_json(found)
-    else:
-        print_table(f"Study {found['study']} is {found['state']}.")
+app.registered_commands += changes.app.registered_commands
+app.registered_groups += changes.app.registered_groups

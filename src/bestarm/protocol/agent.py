@@ -14,6 +14,7 @@ from bestarm.errors import UserError
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial, check_tally, tally_from_json
 from bestarm.protocol.terms import Terms
+from bestarm.reward import squares_around
 from bestarm.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -263,9 +264,7 @@ class Agent:
         """A row as it is sent: squares are taken around the centre."""
         numbers: list[Any] = list(row) if isinstance(row, (list, tuple)) else [row]
         if self.terms.squares and len(numbers) == 3 and all(isinstance(x, (int, float)) for x in numbers):
-            pulls, total, squares = numbers
-            centre = self.terms.centre
-            numbers[2] = max(squares - 2 * centre * total + pulls * centre**2, 0.0)
+            numbers[2] = squares_around(self.terms.centre, *numbers)
         return numbers
 
     def _against(self, tally: Tally) -> Tally:

@@ -37,6 +37,10 @@ class Over(ProtocolError):
     """An entry for a study that was closed."""
 
 
+class UnknownArm(ProtocolError):
+    """A message about an arm that the study does not have."""
+
+
 class About(Protocol):
     """What a message is checked against: a problem, or a site's terms of it."""
 
@@ -250,7 +254,7 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     rows: dict[int, Sequence[Any]] = {}
     for arm, row in value.items():
         if arm not in places:
-            raise ProtocolError(f"tally: arm {_show(arm)} is not an arm of problem {name!r}.")
+            raise UnknownArm(f"tally: arm {_show(arm)} is not an arm of problem {name!r}.")
         if not isinstance(row, (list, tuple)) or len(row) not in (2, 3, 3 + PAIR, 3 + WIDTH):
             raise ProtocolError(f"tally: arm {arm!r} has {_show(row)}; it must be [pulls, reward_sum].")
         if not _whole(row[0]) or not 0 < row[0] < MOST_PULLS:

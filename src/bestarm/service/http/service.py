@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from bestarm.errors import Refused, ServiceError
+from bestarm.protocol.messages import UnknownArm
 from bestarm.service.http.auth import Access
 from bestarm.service.http.events import Hub
 from bestarm.service.http.rates import Buckets
@@ -13,6 +16,7 @@ from bestarm.service.storage import Storage
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tokens import Token
 
+T = TypeVar("T")
 POLL = 1.0  # seconds between two looks at what other processes have added to a study that is followed here
 
 
@@ -44,6 +48,17 @@ class Service:
         if study is None:
             raise Refused(f"there is no study {name[:70]!r}.", "unknown-study", 404)
         return study
+
+    async def about_arms(self, study: Charter, read: Callable[[tuple[str, ...]], T]) -> T:
+        """What a message says about the study's arms, also about one that another process has added."""
+        known = self.storage.arms(study)
+        try:
+            return read(known)
+        except UnknownArm:
+            arms = (await self.storage.look(study)).arms
+            if arms == known:
+                raise
+        return read(arms)
 
     async def look(self, name: str) -> Overview:
         """A study as it stands."""

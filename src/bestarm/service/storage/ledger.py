@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from json import JSONEncoder
@@ -19,7 +19,7 @@ from bestarm.oddities import Oddities, Oddity
 from bestarm.protocol.entries import Correction, Entry, FromSite, Join, Upload
 from bestarm.protocol.messages import MOST_PULLS, Download, Stop, plan_to_json
 from bestarm.protocol.server import Server
-from bestarm.service.storage.overview import Charter, Contribution, Judged, Overview
+from bestarm.service.storage.overview import ByHand, Charter, Contribution, Happened, Judged, Overview
 
 NOTHING = Contribution()
 COMPACT = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -56,7 +56,7 @@ class Ledger:
         self.server = Server(study.method)
         self.judged: list[Judged] = []
         self.sites: dict[str, Contribution] = {}
-        self.asked: dict[str, int | None] = {}  # pulls in the plan that answered an agent's last entry
+        self.happened: list[Happened] = []
         self.end: tuple[int, str, str] | None = None  # the last entry's position, id and time
         self._look_again()
 
@@ -72,6 +72,7 @@ class Ledger:
 
     def append(self, entry: Entry, received_at: str, size: int, asked: int | None = None) -> None:
         """The next entry, of so many bytes, and how many pulls the plan asks for that it was answered with."""
+        late = self.server.verdict.reason is not None
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
                 self.server.append(entry)
@@ -105,7 +106,9 @@ class Ledger:
         elif self.server.method is not self.looked_with or isinstance(entry, Correction):
             self._look_again()
         if isinstance(entry, FromSite):
-            self.asked[entry.agent] = asked
+            self.server.asked[entry.agent] = asked
+        if isinstance(entry, ByHand):
+            self.happened.append(Happened(self.length, entry, received_at, late))
 
     def _look_again(self) -> None:
         """Begin anew with what people see of the batches: the log says something else now."""
@@ -140,11 +143,15 @@ class Ledger:
         """The number of an arm among those that there are now."""
         return self._places.get(arm or "", NOBODY)
 
-    def answer_now(self, agent: str) -> Made:
+    def silent(self, since: str) -> list[str]:
+        """The sites that were not heard of since then. What was planned there is not waited for."""
+        return [agent for agent, site in self.sites.items() if site.last_seen < since]
+
+    def answer_now(self, agent: str, silent: Collection[str] = ()) -> Made:
         """What a site is told from what is known, and the plan in it; the same for all that work alike.
 
         A plan is made anew when there is a hundredth more to know: many sites come many times in a second, and
-        no plan is as up to date as that anyway.
+        no plan is as up to date as that anyway. Where there is a budget, each has a plan of its own.
         """
         site, samples = self.server.sites[agent], self.server.samples
         known = self._made.get((site.plate, site.cannot))
@@ -152,11 +159,12 @@ class Ledger:
             return known
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
-                reply, plan = self.server.answer_now(agent)
+                reply, plan = self.server.answer_now(agent, silent)
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             raise OutOfRange from error
         made = Made(samples, reply, plan.size, plan_text(plan, self.server.arms))
-        if len(self._made) < MOST_MADE and reply.total is None:
+        self.server.asked[agent] = plan.size
+        if len(self._made) < MOST_MADE and reply.total is None and self.study.problem.budget is None:
             self._made[site.plate, site.cannot] = made
         return made
 
@@ -168,14 +176,15 @@ class Ledger:
         made, logged.plan = logged.plan, None
         entry = logged.entry
         if made is not None and isinstance(entry, FromSite) and self.server.last[entry.agent] == place:
-            self.asked[entry.agent] = made.size
+            self.server.asked[entry.agent] = made.size
         return reply, made
 
     def overview(self, seen: Mapping[str, str]) -> Overview:
         """The study as it stands; `seen` is when a site last joined, also if it had nothing new to say."""
         self._look()
+        asked = self.server.asked
         sites = {
-            agent: replace(site, last_seen=max(site.last_seen, seen.get(agent, "")), plan=self.asked[agent])
+            agent: replace(site, last_seen=max(site.last_seen, seen.get(agent, "")), plan=asked[agent])
             for agent, site in self.sites.items()
         }
         return Overview(
@@ -193,6 +202,10 @@ class Ledger:
             sites=sites,
             differences=self._differences(),
             warnings=self._warnings(),
+            arms=self.server.arms,
+            happened=tuple(self.happened),
+            now=self.server.now if self.server.over or self.server.closed else self.server.verdict,
+            last_words=self.server.last_words,
             items=self._items if self.server.method.problem.items else None,
         )
 

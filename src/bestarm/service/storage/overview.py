@@ -12,7 +12,9 @@ from bestarm.differences import Differences
 from bestarm.methods import Method, Verdict
 from bestarm.oddities import Oddity
 from bestarm.problem import Problem
-from bestarm.protocol.entries import Upload
+from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Reopen, Upload
+
+ByHand = Correction | ArmAdded | ArmWithdrawn | Close | Reopen  # what people do to a study, or its own end
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,26 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
+class Happened:
+    """An entry that is neither a join nor an upload, where it stands in the log, and when it came.
+
+    It is `late` if the study was over already.
+    """
+
+    position: int
+    entry: ByHand
+    received_at: str
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """A study as of one commit.
 
     `judged` and `log` may have grown since: only the first `uploads` of them count. `length` is how many
-    entries there were, of whatever kind. `method` is the one for the arms that there are now, and `known` what
-    it keeps of all batches.
+    entries there were, of whatever kind. `method` is the one for the arms that there are now, `arms` are all
+    that there ever were, and `known` is what it keeps of all batches. `now` is what the data say, whether the
+    study is over or not; `last_words` what could be said when it was closed.
     """
 
     study: Charter
@@ -76,6 +92,10 @@ class Overview:
     sites: dict[str, Contribution]
     differences: tuple[Differences, ...]
     warnings: tuple[Oddity, ...]
+    arms: tuple[str, ...]
+    happened: tuple[Happened, ...]
+    now: Verdict
+    last_words: str
     items: int | None = None  # that were tried, where the study has items
 
     @property

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceE
 
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import Method
-from bestarm.protocol.entries import Join, Upload
+from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Join, Upload
 from bestarm.protocol.messages import Download, Stop
 from bestarm.service.storage import clock, log, studies
 from bestarm.service.storage.counters import Counters
@@ -54,6 +54,7 @@ class Storage:
         self._ledgers: dict[int, Ledger] = {}
         self._studies: dict[str, Charter] = {}
         self._seen: dict[int, dict[str, str]] = {}
+        self._arms: dict[int, tuple[str, ...]] = {}
         self._pen = Pen(self.engine)
         try:
             with self._pen.transaction() as connection:
@@ -140,9 +141,9 @@ class Storage:
             rows = connection.execute(query.where(entries.c.study_id.in_(list(ids)))).all()
         return {row[0]: row[1] for row in rows}
 
-    def entries(self, study: Charter, length: int) -> Iterator[Any]:
-        """The rows of the first `length` entries of a log, a few at a time: all of them may be a lot."""
-        done = 0
+    def entries(self, study: Charter, length: int, after: int = 0) -> Iterator[Any]:
+        """The rows of a log up to `length`, after some, a few at a time: all of them may be a lot."""
+        done = after
         while done < length:
             with self._reading() as connection:
                 rows = connection.execute(log.AFTER, {"study": study.id, "after": done}).all()
@@ -151,15 +152,31 @@ class Storage:
             yield from rows[: length - done]
             done += len(rows)
 
-    def set_closed(self, study: Charter, closed: bool, by: str) -> Pending[Overview]:
+    def set_closed(self, study: Charter, closed: bool, by: str, reason: str = "") -> Pending[Overview]:
         """Close a study to joins and uploads, or open it again; `by` is who does it."""
         received_at = clock.write(self.now())
 
         def act(work: Work) -> Overview:
-            work.set_closed(study, closed, by, received_at)
+            work.set_closed(study, closed, by, reason, received_at)
             return work.look(study)
 
         return self._submit(act, study, writes=True)
+
+    def change(
+        self, study: Charter, entry: Correction | ArmAdded | ArmWithdrawn
+    ) -> Pending[tuple[int, Overview]]:
+        """Record what somebody does to a study: its position in the log, and the study after it."""
+        received_at = clock.write(self.now())
+
+        def act(work: Work) -> tuple[int, Overview]:
+            position = work.change(study, entry, received_at)
+            return position, work.look(study)
+
+        return self._submit(act, study, writes=True)
+
+    def arms(self, study: Charter) -> tuple[str, ...]:
+        """All arms that the study ever had, as far as this process knows."""
+        return self._arms.get(study.id, study.problem.arms)
 
     def join(self, study: Charter, join: Join) -> Pending[tuple[int, Download | Stop]]:
         """An agent's last sequence, and its plan or the verdict; again is harmless."""
@@ -287,7 +304,7 @@ class Storage:
     def _commit(self, tasks: list[Task]) -> None:
         outcomes: list[tuple[Task, Any, Exception | None]] = []
         with self.counters.commit(len(tasks)), self._pen.transaction() as connection:
-            work = Work(self._ledgers, connection, self._seen)
+            work = Work(self._ledgers, connection, self._seen, self.now())
             work.lock({task.study for task in tasks if task.study is not None and task.writes})
             for task in tasks:
                 try:
@@ -298,6 +315,7 @@ class Storage:
         for ledger in work.ledgers.values():
             self._ledgers[ledger.study.id] = ledger
             self._studies[ledger.study.name] = ledger.study
+            self._arms[ledger.study.id] = ledger.server.arms
             self.grown(ledger)
         for task, result, refused in outcomes:
             task.pending.settle(result, refused)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from sqlalchemy import Connection, bindparam, select
 
+from bestarm.core.plan import Plan
 from bestarm.errors import Refused, ServiceError
-from bestarm.protocol.entries import Close, Entry, FromSite, Join, Reopen, Upload
+from bestarm.protocol.entries import Close, Correction, Entry, FromSite, Join, Reopen, Upload
 from bestarm.protocol.messages import Conflict, Download, Gap, Over, ProtocolError, Stop
-from bestarm.service.storage import log, studies
+from bestarm.service.storage import clock, log, studies
 from bestarm.service.storage.joining import news
 from bestarm.service.storage.ledger import Ledger, OutOfRange, plan_text
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tables import studies as study_rows
 from bestarm.service.storage.taken import Taken
 from bestarm.service.storage.tokens import new_id
+from bestarm.verdict import Reason
 
-CLOSED = "study {name!r} is closed; ask its administrator to reopen it."
+CLOSED = "study {name!r} is closed{why}; ask its administrator to reopen it."
+NOTHING_TO_DO = Plan((), ())
+SILENT = timedelta(days=1)  # after which what a site was asked for is not kept free of the budget for it
 EXTREME = "upload: its numbers, added to what is known, are too large to compute with."
 GONE = "the study is not in the storage any more; if an older copy was put in its place, restart the server."
 LOCK = select(study_rows.c.id).where(study_rows.c.id == bindparam("study")).with_for_update()
@@ -26,15 +32,20 @@ class Work:
 
     A ledger leaves the memory when the transaction takes it and comes back after the commit, so a
     transaction that fails takes what it did to the ledger with it. `seen` is when a site last joined, whether
-    it had anything new to say or not.
+    it had anything new to say or not. A study whose deadline is past is closed by whoever touches it first.
     """
 
     def __init__(
-        self, memory: dict[int, Ledger], connection: Connection, seen: dict[int, dict[str, str]]
+        self,
+        memory: dict[int, Ledger],
+        connection: Connection,
+        seen: dict[int, dict[str, str]],
+        now: datetime,
     ) -> None:
         self.memory = memory
         self.connection = connection
         self.seen = seen
+        self.now = now
         self.ledgers: dict[int, Ledger] = {}
         self._unanswered: list[tuple[Ledger, int, str, str, Taken]] = []
         self._rows: list[log.Written] = []
@@ -69,6 +80,7 @@ class Work:
                     log.catch_up(self.connection, ledger)
                 studies.check_verdict(ledger, row.stopped_at, row.verdict)
             self.ledgers[study.id] = ledger
+            self._end(ledger)
         return self.ledgers[study.id]
 
     def look(self, study: Charter) -> Overview:
@@ -87,25 +99,37 @@ class Work:
         """An agent's last sequence and its plan; a join that says something new is written to the log."""
         ledger = self.ledger(study)
         server = ledger.server
-        if server.closed is not None:
-            raise Refused(CLOSED.format(name=study.name), "closed", 409)
+        if server.closed is Reason.CLOSED:
+            raise _closed(ledger)
         entry = news(join, server)
         if entry is not None:
             taken = self._add(ledger, entry, received_at)
             self._answer()
             reply = taken.reply
-        elif server.stopped:
+        elif server.over:
             reply = server.last_answer(join.agent)
         else:
             reply = self._recall(ledger, server.last[join.agent])
         self.seen.setdefault(study.id, {})[join.agent] = received_at
         return server.sequences.get(join.agent, 0), reply
 
-    def set_closed(self, study: Charter, closed: bool, by: str, received_at: str) -> None:
+    def set_closed(self, study: Charter, closed: bool, by: str, reason: str, received_at: str) -> None:
         """Close a study that is locked, or open it again; nothing happens if it is so already."""
         ledger = self.ledger(study)
         if closed != (ledger.server.closed is not None):
-            self._add(ledger, Close(new_id(), by) if closed else Reopen(new_id(), by), received_at)
+            id = new_id()
+            entry = Close(id, by, reason=reason) if closed else Reopen(id, by, reason)
+            self._add(ledger, entry, received_at)
+
+    def change(self, study: Charter, entry: Entry, received_at: str) -> int:
+        """Append what somebody does to a study that is locked, or find it there; its position in the log."""
+        ledger = self.ledger(study)
+        place = ledger.server.places.get(entry.id)
+        if place is None:
+            self._add(ledger, entry, received_at)
+            return ledger.server.places[entry.id] + 1
+        self._again(ledger, entry, place)
+        return place + 1
 
     def flush(self) -> None:
         """Answer what was taken, and write its rows."""
@@ -121,7 +145,7 @@ class Work:
         try:
             ledger.append(entry, received_at, len(body.encode()))
         except (Gap, Over) as error:
-            raise _refused(study, error) from None
+            raise _refused(ledger, entry, error) from None
         except OutOfRange:
             # This ledger can't be trusted any more: the next verb reads the log again, this transaction's rows
             # included.
@@ -136,7 +160,15 @@ class Work:
             change = study_rows.update().where(study_rows.c.id == study.id)
             verdict = studies.verdict_text(ledger.server.verdict)
             self.connection.execute(change.values(stopped_at=ledger.stopped_at, verdict=verdict))
+        if isinstance(entry, Upload | Correction):
+            self._end(ledger)
         return taken
+
+    def _end(self, ledger: Ledger) -> None:
+        """Close a study whose budget is used up or whose deadline is past."""
+        close = ledger.server.due(self.now)
+        if close is not None:
+            self._add(ledger, close, clock.write(self.now))
 
     def _answer(self) -> None:
         """Answer what was taken so far.
@@ -145,13 +177,14 @@ class Work:
         """
         for ledger, place, body, received_at, taken in self._unanswered:
             server, entry = ledger.server, ledger.server.entries[place].entry
-            if server.stopped or not isinstance(entry, FromSite):
-                # Who was heard before the stop gets a plan from what was known then.
+            if server.over or not isinstance(entry, FromSite):
+                # Who was heard before the end gets a plan from what was known then.
                 taken.answer, plan = ledger.answer(place, None)
                 text = plan_text(plan, server.arms)
             else:
-                made = ledger.answer_now(entry.agent)
-                taken.answer, ledger.asked[entry.agent], text = made.reply, made.size, made.text
+                made = ledger.answer_now(entry.agent, self._silent(ledger))
+                taken.answer, text = made.reply, made.text
+                server.asked[entry.agent] = made.size
             self._rows.append(log.written(ledger, place, body, received_at, text))
         self._unanswered = []
 
@@ -162,20 +195,40 @@ class Work:
             try:
                 ledger.server.receive(entry)
             except Conflict as error:
-                raise _refused(ledger.study, error) from None
+                raise _refused(ledger, entry, error) from None
         return Taken(logged.uploads, new=False, answer=self._recall(ledger, place))
 
     def _recall(self, ledger: Ledger, place: int) -> Download | Stop:
         """What an entry of the log was answered. Its plan is in the database."""
         self.flush()
         kept = log.recall(self.connection, ledger, place)
-        reply, plan = ledger.answer(place, kept)
+        server, entry = ledger.server, ledger.server.entries[place].entry
+        reply: Download | Stop
+        waits = kept == NOTHING_TO_DO and not server.over
+        if waits and isinstance(entry, FromSite) and server.last[entry.agent] == place:
+            reply = ledger.answer_now(entry.agent, self._silent(ledger)).reply  # there may be something now
+            kept, plan = None, reply.plan
+        else:
+            reply, plan = ledger.answer(place, kept)
         if kept is None and plan is not None:
             log.keep_plan(self.connection, ledger, place, plan)
         return reply
 
+    def _silent(self, ledger: Ledger) -> list[str]:
+        if ledger.study.problem.budget is None:
+            return []
+        since, seen = clock.write(self.now - SILENT), self.seen.get(ledger.study.id, {})
+        return [agent for agent in ledger.silent(since) if seen.get(agent, "") < since]
 
-def _refused(study: Charter, error: ProtocolError) -> Refused:
+
+def _refused(ledger: Ledger, entry: Entry, error: ProtocolError) -> Refused:
     if isinstance(error, Over):
-        return Refused(CLOSED.format(name=study.name), "closed", 409)
+        return _closed(ledger) if isinstance(entry, FromSite) else Refused(str(error), "closed", 409)
     return Refused(str(error), "conflict" if isinstance(error, Conflict) else "gap", 409)
+
+
+def _closed(ledger: Ledger) -> Refused:
+    """What a site is told whose study was closed by a person."""
+    close = next(one.entry for one in reversed(ledger.happened) if isinstance(one.entry, Close))
+    why = f" ({close.reason})" if close.reason else ""
+    return Refused(CLOSED.format(name=ledger.study.name, why=why), "closed", 409)

@@ -53,7 +53,7 @@ def _uploaded(judged: Judged, upload: Upload, overview: Overview) -> dict[str, A
         "position": judged.position,
         "agent": judged.agent,
         "sequence": judged.sequence,
-        "tally": upload.tally.to_json(overview.study.problem.arms),
+        "tally": upload.tally.to_json(overview.arms),
         "received_at": judged.received_at,
     }
 
@@ -84,7 +84,7 @@ def _csv(overview: Overview) -> Iterator[str]:
     table.writerow(columns)
     for judged, upload in _log(overview):
         place = [judged.position, judged.agent, judged.sequence, judged.received_at]
-        for arm, (pulls, *sums) in upload.tally.to_json(overview.study.problem.arms).items():
+        for arm, (pulls, *sums) in upload.tally.to_json(overview.arms).items():
             table.writerow([*place, arm, pulls, *(repr(x) if isinstance(x, float) else x for x in sums)])
         yield line.getvalue()
         line.seek(0)

@@ -18,7 +18,7 @@ def remaining(method: Method, samples: int, verdict: Verdict) -> dict[str, int] 
     (`tests/service/view/test_remaining.py` measures how many do). None while nothing is known yet, when the
     study is done, and for a test that does not know how its evidence grows.
     """
-    if verdict.stopped or verdict.evidence <= 0.0 or method.test.growth is None:
+    if verdict.reason is not None or verdict.evidence <= 0.0 or method.test.growth is None:
         return None
     few, many = method.test.growth
     e = min(verdict.evidence, 1.0)

@@ -11,6 +11,7 @@ from bestarm.methods import Verdict
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage import clock
 from bestarm.service.storage.overview import Judged, Overview
+from bestarm.service.view import ending
 from bestarm.service.view.promise import promise, rests_on
 from bestarm.service.view.remaining import remaining
 from bestarm.standing import standing
@@ -50,6 +51,9 @@ def study_object(overview: Overview) -> dict[str, Any]:
         "parameters": dict(method.parameters),
         "promise": promise(method),
         "test": rests_on(method),
+        "end": ending.end(overview),
+        "budget": ending.budget(overview),
+        "withdrawn": ending.withdrawn(overview),
     }
 
 
@@ -65,6 +69,7 @@ def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, A
         "history": history(overview),
         "remaining": remaining(overview.method, overview.total.samples, overview.verdict),
         "items": overview.items,
+        "events": ending.events(overview),
         "intervals": overview.method.test.radii is not None,
         "shows": "index" if overview.method.test.shows_index else "evidence",
     }
@@ -89,7 +94,7 @@ def sites(overview: Overview, now: datetime, stale_after: float) -> list[dict[st
                 "samples": site.samples,
                 "uploads": site.uploads,
                 "bytes": site.bytes,
-                "plan": None if overview.stopped_at is not None else site.plan,
+                "plan": None if overview.verdict.reason is not None else site.plan,
                 "stale": silent > stale_after,
             }
         )

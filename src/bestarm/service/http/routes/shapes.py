@@ -78,6 +78,52 @@ class StudyBody(Shape):
     )
 
 
+REASON = Field(default="", max_length=500, examples=[""], description="Text of at most 500 letters: why.")
+ID = Field(
+    default=None,
+    max_length=100,
+    examples=["5f0c2b9a4d7e1830"],
+    description="Text of at most 100 letters: the same again changes nothing.",
+)
+
+
+class ReasonBody(Shape):
+    """Why something is done."""
+
+    reason: str = REASON
+
+
+class ArmBody(Shape):
+    """An arm that comes; with features where the others have some."""
+
+    arm: str = Field(examples=["E"], description="A name.")
+    features: list[FiniteFloat] | None = Field(
+        default=None, examples=[None], description="A list of numbers, as long as those of the other arms."
+    )
+    reason: str = REASON
+    id: str | None = ID
+
+
+class WithdrawBody(Shape):
+    """An arm that goes, for a reason that is not its rewards."""
+
+    arm: str = Field(examples=["B"], description="The name of an arm.")
+    reason: str = REASON
+    id: str | None = ID
+
+
+class CorrectionBody(Shape):
+    """What a batch should have said."""
+
+    agent: str = Field(pattern=PATTERN, examples=["lab-a"], description=NAMED)
+    sequence: int = Field(ge=1, le=2**53, examples=[1], description="A whole number from 1.")
+    tally: dict[str, Any] = Field(
+        examples=[{"A": [3, 1.25], "B": [2, 0.5]}], description="An object, like the tally of the upload."
+    )
+    reason: str = REASON
+    id: str | None = ID
+
+
 class VerdictAnswer(Shape):
     """Who leads, who may still be better, and whether that is settled."""
 
@@ -121,6 +167,35 @@ class StudiesAnswer(Shape):
     studies: list[ListedAnswer]
 
 
+class EndAnswer(Shape):
+    """Why a study is over, and what can be said."""
+
+    reason: Reason
+    why: str
+    by: str
+    at: str = Field(examples=[TIME])
+    said: str
+    later: str = Field(description="What the answer would be now, if something came after the end.")
+
+
+class BudgetAnswer(Shape):
+    """How much of the budget is used, asked of sites, and left."""
+
+    budget: int
+    used: int
+    under_way: int
+    left: int
+
+
+class WithdrawnAnswer(Shape):
+    """An arm that is out of the question."""
+
+    arm: str
+    reason: str
+    by: str
+    at: str = Field(examples=[TIME])
+
+
 class StudyAnswer(SummaryAnswer):
     """All of a study but its log."""
 
@@ -128,6 +203,28 @@ class StudyAnswer(SummaryAnswer):
     parameters: dict[str, int | float | str] = Field(examples=[PARAMETERS])
     promise: str = Field(examples=[PROMISE])
     test: str = Field(examples=[RESTS_ON], description="Which test decides, and what it assumes.")
+    end: EndAnswer | None = Field(examples=[None], description="How it ended; null while it goes on.")
+    budget: BudgetAnswer | None = Field(examples=[None], description="Null without a budget.")
+    withdrawn: list[WithdrawnAnswer] = Field(examples=[[]])
+
+
+class ChangedAnswer(Shape):
+    """Where a change stands in the log, and what the study says with it."""
+
+    position: int
+    verdict: VerdictAnswer
+    now: VerdictAnswer = Field(description="What the data say; the verdict stays once the study is over.")
+    sentence: str
+
+
+class EventAnswer(Shape):
+    """What was done to a study, and by whom."""
+
+    position: int
+    kind: str
+    by: str
+    sentence: str
+    at: str = Field(examples=[TIME])
 
 
 class TokenBody(Shape):
@@ -188,6 +285,7 @@ class DownloadAnswer(Shape):
     arms: list[str] = Field(
         default=[], examples=[["A", "B"]], description="The study's, where they are not the problem's any more."
     )
+    withdrawn: list[str] = Field(default=[], examples=[[]], description="Arms that need not be tried any more.")
 
 
 class StopAnswer(Shape):
@@ -196,6 +294,7 @@ class StopAnswer(Shape):
     kind: Literal["stop"]
     problem: str = Field(examples=[FINGERPRINT])
     verdict: VerdictAnswer
+    said: str = Field(default="", examples=[""], description="What could be said at the end without an answer.")
 
 
 class TermsAnswer(Shape):
@@ -365,6 +464,7 @@ class StatusAnswer(StudyAnswer):
         description="To the control, if there is one, and to the leader; empty where there are none yet."
     )
     items: int | None = Field(description="How many items were tried; null where the study has none.")
+    events: list[EventAnswer] = Field(description="What people did to the study, the last first; at most 50.")
     warnings: list[WarningAnswer] = Field(
         description="A study in which all is well gets one with probability below 1 %."
     )
@@ -373,6 +473,25 @@ class StatusAnswer(StudyAnswer):
     remaining: RemainingAnswer | None
     intervals: bool = Field(description="Whether its test gives intervals at all.")
     shows: Literal["index", "evidence"] = Field(description="What tells a person more about the way.")
+
+
+class LineAnswer(Shape):
+    """An entry of the log, in a sentence."""
+
+    position: int
+    kind: str
+    agent: str | None
+    sequence: int | None
+    by: str | None
+    sentence: str
+    received_at: str = Field(examples=[TIME])
+
+
+class LogAnswer(Shape):
+    """The last entries of the log, oldest first."""
+
+    length: int = Field(description="How many there are in all.")
+    entries: list[LineAnswer]
 
 
 class LoggedAnswer(Shape):

@@ -94,7 +94,7 @@ def router(service: Service) -> APIRouter:
         found = await service.study(study)
         if isinstance(body.get("tally"), dict) and len(body["tally"]) > limits.arms:
             raise Refused(f"tally: it names more than {limits.arms} arms.", "too-large", 413)
-        message = upload_from_json(body, found.problem)
+        message = await service.about_arms(found, lambda arms: upload_from_json(body, found.problem, arms))
         if message.agent != token.agent:
             sentence = (
                 f"this token is for agent {token.agent!r}, and the upload is from {message.agent[:70]!r}."

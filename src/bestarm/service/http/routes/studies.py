@@ -1,22 +1,33 @@
-"""Make, list, show, close and reopen studies."""
+"""Make, list, show, close and reopen studies, correct their batches, and let arms come and go."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bestarm.errors import Refused
+from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction
+from bestarm.protocol.messages import tally_from_json, verdict_to_json
 from bestarm.service.http.bodies import answer, read_shape
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, answers
 from bestarm.service.http.service import Service
 from bestarm.service.storage import clock, studies
-from bestarm.service.storage.tokens import Role
+from bestarm.service.storage.overview import Charter
+from bestarm.service.storage.tokens import Role, Token, new_id
+from bestarm.service.view.ending import end, sentence
 from bestarm.service.view.status import listed, study_object
 
 ANYONE = (Role.ADMIN, Role.AGENT, Role.VIEWER)
+
+
+def _who(token: Token) -> str:
+    """Who does something, for the log."""
+    return f"{token.role} {token.id}" if token.agent is None else str(token.agent)
 
 
 def router(service: Service) -> APIRouter:
@@ -61,7 +72,8 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/close",
         summary="Take no more joins and uploads",
-        responses=answers(shapes.StudyAnswer, 200, 401, 403, 404, 429),
+        responses=answers(shapes.StudyAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.ReasonBody),
     )
     async def close(request: Request, study: StudyName) -> Response:
         return await set_closed(request, study, True)
@@ -69,14 +81,73 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/reopen",
         summary="Take joins and uploads again",
-        responses=answers(shapes.StudyAnswer, 200, 401, 403, 404, 429),
+        responses=answers(shapes.StudyAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.ReasonBody),
     )
     async def reopen(request: Request, study: StudyName) -> Response:
         return await set_closed(request, study, False)
 
     async def set_closed(request: Request, name: str, closed: bool) -> Response:
         token = await service.access.allow(request, (Role.ADMIN,))
+        body = await read_shape(request, shapes.ReasonBody, limits.body)
         found = await service.study(name)
-        return answer(study_object(await storage.set_closed(found, closed, f"{token.role} {token.id}")))
+        return answer(study_object(await storage.set_closed(found, closed, _who(token), body.reason)))
+
+    @routes.post(
+        "/studies/{study}/arms",
+        summary="Add an arm",
+        responses=answers(shapes.ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.ArmBody),
+    )
+    async def add_arm(request: Request, study: StudyName) -> Response:
+        token = await service.access.allow(request, (Role.ADMIN,))
+        body = await read_shape(request, shapes.ArmBody, limits.body)
+        found = await service.study(study)
+        if len(storage.arms(found)) >= limits.arms:
+            raise Refused(f"arm: this server takes at most {limits.arms} arms.", "refused", 422)
+        features = None if body.features is None else tuple(body.features)
+        entry = ArmAdded(body.id or new_id(), _who(token), body.arm, features, body.reason)
+        return await changed(found, entry)
+
+    @routes.post(
+        "/studies/{study}/arms/withdraw",
+        summary="Withdraw an arm",
+        responses=answers(shapes.ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.WithdrawBody),
+    )
+    async def withdraw_arm(request: Request, study: StudyName) -> Response:
+        token = await service.access.allow(request, (Role.ADMIN,))
+        body = await read_shape(request, shapes.WithdrawBody, limits.body)
+        found = await service.study(study)
+        return await changed(found, ArmWithdrawn(body.id or new_id(), _who(token), body.arm, body.reason))
+
+    @routes.post(
+        "/studies/{study}/corrections",
+        summary="Correct a batch; a site its own",
+        responses=answers(shapes.ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.CorrectionBody),
+    )
+    async def correct(request: Request, study: StudyName) -> Response:
+        token = await service.access.allow(request, (Role.ADMIN, Role.AGENT), study)
+        body = await read_shape(request, shapes.CorrectionBody, limits.body)
+        if token.role is Role.AGENT and body.agent != token.agent:
+            raise Refused(f"this token is for agent {token.agent!r}, not {body.agent!r}.", "other-agent", 403)
+        found = await service.study(study)
+        tally = await service.about_arms(
+            found, lambda arms: tally_from_json(body.tally, found.problem.name, arms)
+        )
+        id = body.id or new_id()
+        return await changed(found, Correction(id, _who(token), body.agent, body.sequence, tally, body.reason))
+
+    async def changed(study: Charter, entry: ArmAdded | ArmWithdrawn | Correction) -> Response:
+        position, overview = await storage.change(study, entry)
+        ended = end(overview)
+        said: dict[str, Any] = {
+            "position": position,
+            "verdict": verdict_to_json(overview.verdict),
+            "now": verdict_to_json(overview.now),
+            "sentence": " ".join(filter(None, [sentence(entry), "" if ended is None else ended["later"]])),
+        }
+        return answer(said)
 
     return routes

@@ -19,11 +19,13 @@ from bestarm.service.http.routes.describe import StudyName, answers, text
 from bestarm.service.http.service import Service
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tokens import Role, Token
+from bestarm.service.view.ending import line
 from bestarm.service.view.export import export_csv, export_json
 from bestarm.service.view.status import status
 
 EVERYBODY = (Role.ADMIN, Role.VIEWER, Role.AGENT)
 WATCHERS = (Role.ADMIN, Role.VIEWER)
+MOST_LINES = 1_000
 STREAM = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second tells nginx not to gather
 
 
@@ -76,6 +78,25 @@ def router(service: Service) -> APIRouter:
                     yield events or ": nothing new\n\n"
         finally:
             storage.counters.streams -= 1
+
+    @routes.get(
+        "/v1/studies/{study}/log",
+        summary="The last entries of the log, in sentences",
+        responses=answers(shapes.LogAnswer, 200, 401, 403, 404, 422, 429),
+    )
+    async def lines(
+        request: Request,
+        study: StudyName,
+        last: Annotated[str, Query(description="How many, at most 1000.")] = "50",
+    ) -> Response:
+        await access.allow(request, WATCHERS, study)
+        if not (last.isascii() and last.isdigit() and 1 <= int(last[:9]) <= MOST_LINES):
+            raise Refused(f"last: it must be a whole number from 1 to {MOST_LINES}.", "refused", 422)
+        overview = await service.look(study)
+        length = overview.length
+        rows = storage.entries(overview.study, length, max(length - int(last), 0))
+        found = await asyncio.to_thread(lambda: [line(row, overview.arms) for row in rows])
+        return answer({"length": length, "entries": found})
 
     @routes.get(
         "/v1/studies/{study}/export",
