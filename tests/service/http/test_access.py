@@ -17,6 +17,9 @@ ROUTES = {
     ("GET", "/v1/studies/ligands"): {"admin", "agent", "viewer"},
     ("POST", "/v1/studies/ligands/close"): {"admin"},
     ("POST", "/v1/studies/ligands/reopen"): {"admin"},
+    ("POST", "/v1/studies/ligands/arms"): {"admin"},
+    ("POST", "/v1/studies/ligands/arms/withdraw"): {"admin"},
+    ("POST", "/v1/studies/ligands/corrections"): {"admin", "agent"},
     ("POST", "/v1/studies/ligands/tokens"): {"admin"},
     ("GET", "/v1/studies/ligands/tokens"): {"admin"},
     ("DELETE", "/v1/studies/ligands/tokens/0a1b2c3d4e5f"): {"admin"},
@@ -27,6 +30,7 @@ ROUTES = {
     ("POST", "/v1/studies/ligands/uploads"): {"agent"},
     ("GET", "/v1/studies/ligands/status"): {"admin", "agent", "viewer"},
     ("GET", "/v1/studies/ligands/events?after=x"): {"admin", "agent", "viewer"},
+    ("GET", "/v1/studies/ligands/log"): {"admin", "viewer"},
     ("GET", "/v1/studies/ligands/export"): {"admin", "viewer"},
 }
 CALLERS = ("admin", "agent", "viewer", "other-agent", "other-viewer")

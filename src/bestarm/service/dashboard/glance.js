@@ -78,10 +78,13 @@ export class Glance {
     meter.firstElementChild.style.width = `${100 * share}%`;
   }
 
-  longer({ verdict, state, remaining, samples, arms }, history, now) {
+  longer({ verdict, state, end, remaining, samples, arms }, history, now) {
     const rate = pace(history, now);
     let [text, small] = ["Not known yet", "the first uploads will tell"];
-    if (state === "closed") [text, small] = ["Closed", "no uploads are taken"];
+    if (state === "closed") {
+      text = { budget: "Budget used up", deadline: "Deadline past" }[end?.reason] ?? "Closed";
+      small = [end?.reason === "closed" ? "no uploads are taken." : "", verdict.stopped ? "" : end?.said, end?.later].join(" ").trim();
+    }
     else if (remaining) {
       text = more(remaining);
       small = rate
@@ -108,11 +111,12 @@ export class Glance {
     say(box, `▲ ${count(silent.length)} silent: ${names}${rest}${silent.length === 1 ? `, for ${longest}` : ""}`);
   }
 
-  facts({ samples, uploads, communications, sites, agents, items }, history, now) {
+  facts({ samples, uploads, communications, sites, agents, items, budget }, history, now) {
     const sent = sites.reduce((sum, site) => sum + site.bytes, 0);
     const last = history.length ? ago((now - Date.parse(history[history.length - 1][4])) / 1000) : "none yet";
     const facts = [
       ["Samples", count(samples)],
+      ...(budget ? [["Budget left", count(budget.left)]] : []),
       ...(items == null ? [] : [["Items", count(items)]]),
       ["Uploads", count(uploads)],
       ["Communications", count(communications)],
