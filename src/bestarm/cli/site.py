@@ -15,13 +15,12 @@ from bestarm.cli.output import Format, count, make_table, print_json, print_tabl
 from bestarm.client import worksheet
 from bestarm.client.connection import resolve
 from bestarm.client.journal import JournalError
-from bestarm.client.lab import JOURNAL, Lab, connect
+from bestarm.client.lab import HURRY, JOURNAL, Lab, connect
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.protocol.messages import Trial, trial_to_json, verdict_from_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-HURRY = 3.0  # seconds that `ask` gives a server to say that the study is finished
 Wait = Annotated[float, typer.Option(min=0.0, help="Seconds to keep trying while the server is away.")]
 OPTIONS: dict[str, Any] = {
     "url": Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")],
