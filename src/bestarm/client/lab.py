@@ -65,9 +65,9 @@ def connect(
     none of them. Both are remembered and need not be given again; what is new holds from the next plan on.
     `items` is the site's own list, where the study has items: their names, a file with one a line, or how many
     there are; without it they are numbered. The journal keeps it, and the random order in which they come.
-    `wait` is how long to try the first time, in seconds, None for as long as it takes. With `resume`, trials that an
-    earlier process left open are handed out first, under their old numbers. `waiting` is called with what is
-    waited for and the seconds until the next try; the same goes to the log `bestarm.client`.
+    `wait` is how long to try the first time, in seconds, None for as long as it takes. With `resume`, trials
+    that an earlier process left open are handed out first, under their old numbers. `waiting` is called with
+    what is waited for and the seconds until the next try; the same goes to the log `bestarm.client`.
 
     >>> connect("laboratory", token="…")
     Traceback (most recent call last):

@@ -162,21 +162,21 @@ class Agent:
             batch = next((one for one in self.batches.values() if one.to_hand_out), None)
             together = len(self.plan.arms) if self.terms.items else 1
             if batch is not None:
-                together = batch.together(self.terms.items)
+                together = batch.together
             if (batch is None and not self.to_begin) or (trials and len(trials) + together > n):
                 break
             batch = batch or self.begin(self.next_number, self.plan)
-            for left in range(together, 0, -1):
+            for _ in range(together):
                 if not batch.left:
                     batch.begin_item(self.next_item)
                 chance = None if self.chance is None else self.chance(self.next_number)
-                arm, item = batch.draw(chance, left if self.terms.items else batch.to_hand_out)
+                arm, item = batch.draw(chance)
                 trials.append(self.hand_out(batch.first, self.next_number, arm, item))
         return trials
 
     def begin(self, first: int, plan: Plan) -> InHand:
         """A batch with this plan, whose first trial has this number."""
-        batch = self.batches[first] = InHand(first, plan, self.terms)
+        batch = self.batches[first] = InHand(first, plan, self.terms.items)
         return batch
 
     def hand_out(self, first: int, number: int, arm: int, item: int = 0) -> Trial:

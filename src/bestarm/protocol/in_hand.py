@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from bestarm.core.bets import PAIR, WIDTH, add_against
 from bestarm.core.plan import Plan
@@ -10,29 +11,36 @@ from bestarm.core.tally import Tally
 from bestarm.protocol.terms import Terms
 
 
+@dataclass(slots=True)
 class InHand:
     """A plan that was begun. It is known by the number of its first trial.
 
     Which trials are open, and which arm and item each of them is, the agent knows.
 
     >>> terms = Terms("ligands", ("A", "B"), "18566d70caa08ade", sigma=0.3)
-    >>> batch = InHand(7, Plan((1, 0), (2, 1)), terms)
+    >>> batch = InHand(7, Plan((1, 0), (2, 1)))
     >>> batch.take(1)
     >>> batch.add(7, 1, 0.5, terms)
     >>> batch.to_hand_out, batch.full, batch.tally(terms).to_json(terms.arms)
     (2, False, {'B': [1, 0.5]})
     """
 
-    def __init__(self, first: int, plan: Plan, terms: Terms) -> None:
-        self.first, self.plan, self.size = first, plan, plan.size
-        self.handed_out = 0  # trials that are open or told
-        self.told = 0
-        counts = zip(plan.arms, plan.counts, strict=True)
-        # Item and arm → how often it is still to be handed out; items come one by one.
-        self.left = {} if terms.items else {(0, arm): count for arm, count in counts}
-        self.rows: dict[int, list[float]] = {}  # arm → pulls, sum and, if they are asked for, squares
-        # Arm → item, or without items trial number → reward; where sums against a rival are asked for.
-        self.rewards: dict[int, dict[int, float]] = {}
+    first: int
+    plan: Plan
+    items: bool = False
+    size: int = field(init=False)
+    handed_out: int = 0  # trials that are open or told
+    told: int = 0
+    # Item and arm → how often it is still to be handed out; items come one by one.
+    left: dict[tuple[int, int], int] = field(init=False)
+    rows: dict[int, list[float]] = field(default_factory=dict)  # arm → pulls, sum and, if asked for, squares
+    # Arm → item, or without items trial number → reward; where sums against a rival are asked for.
+    rewards: dict[int, dict[int, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.size = self.plan.size
+        counts = zip(self.plan.arms, self.plan.counts, strict=True)
+        self.left = {} if self.items else {(0, arm): count for arm, count in counts}
 
     @property
     def to_hand_out(self) -> int:
@@ -44,9 +52,10 @@ class InHand:
         """Whether every trial of the plan was told."""
         return self.told == self.size
 
-    def together(self, items: bool) -> int:
+    @property
+    def together(self) -> int:
         """How many trials come next that belong together: those of an item, or one."""
-        if not items:
+        if not self.items:
             return 1
         if not self.left:
             return len(self.plan.arms)
@@ -57,12 +66,12 @@ class InHand:
         """One more item is tried with all arms."""
         self.left = {(item, arm): 1 for arm in self.plan.arms}
 
-    def draw(self, chance: float | None, among: int) -> tuple[int, int]:
-        """Arm and item of the next trial: drawn from the `among` that are left, or the first of them."""
+    def draw(self, chance: float | None) -> tuple[int, int]:
+        """Arm and item of the next trial: drawn from those that are left, or the first of them."""
         first, arm = next(iter(self.left))
         if chance is None:
             return arm, first
-        place = int(chance * among)
+        place = int(chance * (self.together if self.items else self.to_hand_out))
         for (item, arm), count in self.left.items():
             place -= count if item == first else 0
             if place < 0:
