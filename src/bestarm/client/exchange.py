@@ -183,6 +183,7 @@ class Exchange:
         body: dict[str, Any] = {"journal": self.journal.id}
         if said != Said():  # an old server would refuse what it does not know, without saying that it is old
             body |= {"plate": said.plate, "cannot": list(said.cannot), "number": said.number}
+        if (said.plates, said.room) != (1, 1):
             body |= {"plates": said.plates, "room": said.room}
         try:
             answer = self.connection.call("POST", f"{self.place()}/join", body)

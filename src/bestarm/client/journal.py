@@ -80,6 +80,8 @@ class Line:
 
 PLACES = {Happening.DOWNLOAD: -1, Happening.STOP: 0}  # of what the server said last; the others come after
 
+NEXT = "(SELECT 1 + max(0, coalesce(max(position), 0)) FROM batch)"
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -253,9 +255,16 @@ class Journal:
                     self._shrink(json.loads(line.body)["sequence"])
                 if line.what is Happening.COUNTED and line.arm:
                     run("INSERT INTO counted VALUES (?, ?)", [line.arm, line.body])
-                place = PLACES.get(line.what)
-                row = [place, line.what.value, line.trial, line.arm, line.reward, line.body, line.batch]
-                run("INSERT OR REPLACE INTO batch VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+                row = [
+                    PLACES.get(line.what),
+                    line.what.value,
+                    line.trial,
+                    line.arm,
+                    line.reward,
+                    line.body,
+                    line.batch,
+                ]
+                run(f"INSERT OR REPLACE INTO batch VALUES (coalesce(?, {NEXT}), ?, ?, ?, ?, ?, ?)", row)
         self.identity = joined or self.identity
 
     def _shrink(self, answered: int) -> None:

@@ -233,7 +233,9 @@ class Lab:
     def _short(self, n: int) -> bool:
         """Whether there are fewer trials to hand out than are asked for."""
         with self._lock:
-            return not self.finished and len(self._left_open) + self.agent.to_hand_out < n
+            missing = n - len(self._left_open) - self.agent.to_hand_out
+            together = len(self.agent.plan.arms) if self.terms.items else 1
+            return not self.finished and missing >= min(together, n)
 
     def _fetch(self, n: int) -> None:
         """Get more to hand out; if there is something already, a slow server is not waited for."""
