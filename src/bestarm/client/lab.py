@@ -21,6 +21,8 @@ from bestarm.client.exchange import Exchange
 from bestarm.client.journal import Happening, Journal, JournalError, Line, asked_lines, upload_line
 from bestarm.client.overview import Overview
 from bestarm.client.patience import Patience
+from bestarm.client.split import split_of
+from bestarm.client.wells import place_of
 from bestarm.errors import ProblemWarning, ServiceError, UserError
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Trial, trial_to_json, verdict_to_json
@@ -218,7 +220,7 @@ class Lab:
             except ServiceError as away:
                 error = away
         trials = self._hand_out(n)
-        if error is not None and (not trials or len(trials) < n):
+        if error is not None:
             self.waiting_for = str(error)
         if not trials and not self.finished:
             with self._lock:
@@ -407,6 +409,24 @@ class Lab:
         self.sync(wait)
         return True
 
+    @property
+    def split(self) -> dict[str, float]:
+        """The plan as a split of traffic: which share of the next visitors each arm gets, the largest first.
+
+        Counts that differ from it are fine. Empty while there is no plan.
+        """
+        with self._lock:
+            return split_of(self.agent.plan, self.terms.arms) if self.agent.to_begin else {}
+
+    def places(self, trials: Iterable[Trial]) -> list[tuple[int, str]]:
+        """The plate, counted from 1, and the well of each of these open trials; empty without plates."""
+        with self._lock:
+            plate = None if self.journal.said is None else self.journal.said.plate
+            if plate is None:
+                return []
+            firsts = [(trial.number, self.agent.batch_of(trial.number)) for trial in trials]
+            return [place_of(number, first, self.agent.batches[first].size, plate) for number, first in firsts]
+
     def sync(self, wait: float | None = 0.0) -> None:
         """Send what is complete and fetch what is new; a `ServiceError` if the server can't be reached.
 
@@ -434,6 +454,7 @@ class Lab:
                 "plan": agent.size,
                 "batches": len(agent.batches),
                 "to_hand_out": agent.to_hand_out,
+                "split": self.split,
                 "told": agent.local.samples,
                 "open": [trial_to_json(trial) for trial in self.open],
                 "waiting_for": self.waiting_for,
@@ -473,10 +494,10 @@ class Lab:
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Keep in `waiting_for` what was in the way."""
+        """Keep in `waiting_for` what is in the way."""
+        self.waiting_for = ""
         try:
             yield
-            self.waiting_for = ""
         except (ServiceError, UserError) as error:
             self.waiting_for = str(error)
             raise
