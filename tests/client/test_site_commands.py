@@ -238,7 +238,8 @@ def test_a_worksheet_says_when_it_is_short_or_empty_and_tell_when_the_plan_is_se
     shell("sync")
     server.online = False
     err = shell("ask", "-n", "24", "--worksheet", "plate.csv")[2]
-    assert err.startswith("bestarm: 12 trials in plate.csv, all that the plan still has; fill in the rewards")
+    assert err.startswith("bestarm: 12 trials in plate.csv; fill in the rewards, then ")
+    assert "bestarm: 12 of 24, all that the plan still has: the server at http://fake can't be reached" in err
     server.online = True
     assert shell("tell", "--worksheet", "plate.csv")[1].startswith("plate.csv has no rewards yet. The plan has")
     header, *lines = Path("plate.csv").read_text().splitlines()

@@ -98,8 +98,8 @@ def ask(
     """Which experiments to do next. Every call hands out other trials, and none is ever handed out twice.
 
     As long as the site's plan lasts this needs no server; one that answers may say that the study is finished,
-    and makes the plan as large as what is asked for. Trials come in random order: do them in that order, or fill
-    the wells of a plate in it.
+    and makes the plan as large as what is asked for. Trials come in random order: do them in that order, or
+    fill the wells of a plate in it.
     """
     n = n or plate or 1
     if sheet is not None:
@@ -111,9 +111,8 @@ def ask(
     trials = lab.open if again else lab.ask(n, wait)
     if sheet is not None and trials:
         worksheet.write(sheet, trials, lab.terms, lab.site, lab.places(trials))
-        say(
-            f"{count(len(trials), 'trial')} in {sheet}; fill in the rewards, then bestarm tell --worksheet {sheet}."
-        )
+        written = f"{count(len(trials), 'trial')} in {sheet}"
+        say(f"{written}; fill in the rewards, then bestarm tell --worksheet {sheet}.")
         for sentence in said_now(lab):
             say(sentence)
     if output is Format.json:
@@ -330,7 +329,8 @@ def fewer(lab: Lab, trials: Sequence[Trial], n: int) -> str:
     """What to say where there were not as many trials as were asked for."""
     if not 0 < len(trials) < n or lab.terms.items:
         return ""
-    return f"{len(trials)} of {n}, all that the plan still has{': ' * bool(lab.waiting_for)}{lab.waiting_for or '.'}"
+    why = f": {lab.waiting_for}" if lab.waiting_for else "."
+    return f"{len(trials)} of {n}, all that the plan still has{why}"
 
 
 def report(lab: Lab, output: Format, sentence: str) -> None:
