@@ -211,26 +211,35 @@ class Lab:
 
     def _obtain(self, n: int) -> list[Trial]:
         """Trials, from the plan at hand or from the server's next one."""
-        error: ServiceError | None = None
-        if self._short(n):
+        error: ServiceError | UserError | None = None
+        more = True
+        while True:
             try:
-                self._fetch(n)
+                more = self._fetch(n)
             except JournalError:
                 raise
-            except ServiceError as away:
+            except (ServiceError, UserError) as away:
                 error = away
-        trials = self._hand_out(n)
+            trials = self._hand_out(n)
+            if trials or self.finished or error is not None or not more:
+                break  # otherwise others have taken what there was
         if error is not None:
             self.waiting_for = str(error)
         if not trials and not self.finished:
-            with self._lock:
-                numbers = ", ".join(str(trial.number) for trial in self.open)
-                if error is None or self.agent.upload is None:
-                    error = ServiceError(
-                        f"all trials of the plan are under way; tell or give back trial {numbers}."
-                    )
-            raise error
+            raise self._none_left(error)
         return trials
+
+    def _none_left(self, error: ServiceError | UserError | None) -> ServiceError | UserError:
+        """Why there are no trials: the server is away, or all are under way, or it has none."""
+        with self._lock:
+            if isinstance(error, UserError) or (error is not None and self.agent.upload is not None):
+                return error
+            numbers = ", ".join(str(trial.number) for trial in self.open)
+            if numbers:
+                sentence = f"all trials of the plan are under way; tell or give back trial {numbers}."
+            else:
+                sentence = "the server has no trials for this site now."
+            return ServiceError(sentence) if error is None or numbers else error
 
     def _short(self, n: int) -> bool:
         """Whether there are fewer trials to hand out than are asked for."""
@@ -239,11 +248,16 @@ class Lab:
             together = len(self.agent.plan.arms) if self.terms.items else 1
             return not self.finished and missing >= min(together, n)
 
-    def _fetch(self, n: int) -> None:
-        """Get more to hand out; if there is something already, a slow server is not waited for."""
+    def _fetch(self, n: int) -> bool:
+        """Get more to hand out, if that is needed; whether there is enough then.
+
+        If there is something already, a slow server is not waited for.
+        """
+        if not self._short(n):
+            return True
         with self._wire:
             if not self._short(n):
-                return  # somebody else was faster
+                return True  # somebody else was faster
             with self._hurry():
                 if self.agent.upload is None:
                     self._wish()
@@ -251,6 +265,7 @@ class Lab:
                 if self._short(n) and self._wish():
                     self._exchange.send_and_fetch()
             self._tell_others()
+            return not self._short(n)
 
     def _wish(self) -> bool:
         with self._lock:

@@ -46,5 +46,4 @@ def differs(split: Mapping[str, float], size: int, counts: Mapping[str, int]) ->
 
 def _about(size: int) -> int:
     """A number with two digits that count."""
-    unit = 10 ** max(len(str(size)) - 2, 0)
-    return round(size / unit) * unit
+    return round(size, min(2 - len(str(size)), 0))
