@@ -73,9 +73,12 @@ def test_a_plate_half_done_goes_on_in_another_process(tmp_path: Path) -> None:
         pytest.fail("it never ended")
     uploads = server.server.log
     assert sum(tally.samples for tally in (upload.tally for upload in uploads)) <= sum(told.values())
-    for upload in uploads[1:]:
-        items = max(upload.tally.counts)
-        assert all(sums[0] == items for _, sums in upload.tally.duels.values())
+    named = [
+        upload.tally for upload in uploads if max(upload.tally.rivals) >= 0
+    ]  # those planned at first have none
+    for tally in named:
+        assert all(sums[0] == max(tally.counts) for _, sums in tally.duels.values())
+    assert len(named) > 3
     assert server.server.verdict.arm == "A"
 
 
@@ -162,7 +165,7 @@ def test_python_worksheets_and_messages_make_the_same_log(
     """The same study three times: by a Lab, by worksheets in the shell, and by somebody else's HTTP client."""
     logs = [by_python(tmp_path), by_worksheets(tmp_path, monkeypatch, capsys), by_messages()]
     assert logs[0] == logs[1] == logs[2]
-    assert len(logs[0]) >= 5
+    assert len(logs[0]) >= 4
 
 
 def uploads_of(server: RealServer) -> list[Any]:
@@ -223,7 +226,7 @@ def by_messages() -> list[Any]:
     ]
     headers = {"Authorization": f"Bearer {token}", "Bestarm-Protocol": "2"}
     client = httpx.Client(transport=server.local, base_url="http://local", headers=headers)  # closed with it
-    joined = client.post("/v1/studies/ligands/join", json={"journal": "x"}).json()
+    joined = client.post("/v1/studies/ligands/join", json={"journal": "x", "room": 24}).json()
     reply, sequence, terms = joined["reply"], 0, joined["terms"]
     assert terms["items"]
     while reply["kind"] == "download":

@@ -44,6 +44,7 @@ class Site:
     started: int = 0  # sum of the rewards whose `tell` was called
     returned: int = 0  # sum of the rewards whose `tell` returned
     handed_out: set[int] = field(default_factory=set)
+    in_hand: int = 0  # batches at once, at most
 
     def live(self, random: Random, fuse: Fuse) -> None:
         """One process, from its start to the end of its work or to its death."""
@@ -59,6 +60,7 @@ class Site:
         left_open = {trial.number for trial in lab.open}
         while lab.agent.next_number + lab.agent.to_hand_out <= TRIALS or lab.open:
             asked = lab.ask(random.randint(1, 3))
+            self.in_hand = max(self.in_hand, len(lab.agent.batches))
             new = {trial.number for trial in asked} - left_open
             assert not new & self.handed_out  # no number is ever given to two trials
             self.handed_out |= new
@@ -112,6 +114,7 @@ def run(path: Path, seed: int, kills: list[int]) -> int:
     fuse = Fuse(None)
     site.live(random, fuse)
     site.check()
+    assert kills or site.in_hand > 1
     return fuse.points
 
 

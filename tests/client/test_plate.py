@@ -33,7 +33,7 @@ def connected(path: Path, server: FakeServer, **said: Any) -> Lab:
 def finish_plan(lab: Lab) -> None:
     uploads = lab.agent.sequence
     while lab.agent.sequence == uploads:
-        for trial in lab.ask(8):
+        for trial in lab.ask(max(lab.agent.to_hand_out, 1)):
             lab.tell(trial, 0.5)
 
 
@@ -69,7 +69,7 @@ def test_something_new_between_two_batches_gives_a_new_plan(make: Make, tmp_path
     server = make()
     connected(tmp_path / "lab.db", server).close()
     with connected(tmp_path / "lab.db", server, cannot=["C"], plate=4) as lab:
-        assert sorted(trial.arm for trial in lab.ask(8)) == ["A", "A", "B", "B"]
+        assert sorted(trial.arm for trial in lab.ask(4)) == ["A", "A", "B", "B"]
     with connected(tmp_path / "lab.db", server, cannot=[]) as lab:
         assert lab.agent.plan.size == 4  # in the middle of a batch: it is kept
         finish_plan(lab)
@@ -109,7 +109,7 @@ def test_what_is_refused_is_not_remembered(make: Make, tmp_path: Path) -> None:
     with pytest.raises(Refused, match="'X' is not an arm of the study"):
         connected(tmp_path / "lab.db", server, cannot=["X"])
     with connected(tmp_path / "lab.db", server, plate=3) as lab:
-        assert len(lab.ask(8)) == 3
+        assert len(lab.ask(3)) == 3
     with pytest.raises(Refused, match="must be able to do at least one arm"):
         connected(tmp_path / "lab.db", server, cannot=["A", "B", "C"])
     with connected(tmp_path / "lab.db", server) as lab:

@@ -58,13 +58,16 @@ def read(shell: Shell, *words: str) -> Any:
     return json.loads(out)
 
 
-def test_ask_twice_hands_out_other_trials_and_status_lists_the_open_ones(shell: Shell) -> None:
-    first, second = read(shell, "ask", "-n", "8"), read(shell, "ask", "-n", "8")
+def test_ask_twice_hands_out_other_trials_and_status_lists_the_open_ones(
+    shell: Shell, server: RealServer
+) -> None:
+    first, second = read(shell, "ask", "-n", "8"), read(shell, "ask", "-n", "4")
     assert [row["trial"] for row in first] == list(range(1, 9))
     assert [row["trial"] for row in second] == list(range(9, 13))
     assert Counter(row["arm"] for row in first + second) == {"A": 4, "B": 4, "C": 4}
     assert read(shell, "status")["open"] == first + second
     assert read(shell, "ask", "--again") == first + second
+    server.online = False
     code, out, err = shell("ask")
     assert (code, out) == (1, "")
     assert err.startswith(
@@ -112,7 +115,7 @@ def test_tell_takes_negative_rewards_and_says_what_it_refuses(shell: Shell, serv
 
 
 def test_a_worksheet_goes_out_and_comes_back(shell: Shell, server: RealServer) -> None:
-    code, out, err = shell("ask", "-n", "24", "--worksheet", "plate7.csv")
+    code, out, err = shell("ask", "-n", "12", "--worksheet", "plate7.csv")
     assert (code, out) == (0, "")
     assert "12 trials in plate7.csv" in err
     sheet = Path("plate7.csv")
@@ -229,9 +232,15 @@ def test_the_plan_lasts_without_a_server_and_with_a_revoked_token(shell: Shell, 
     assert (code, err, out.split()[-2]) == (0, "", "3")
 
 
-def test_a_worksheet_says_when_it_is_short_or_empty_and_tell_when_the_plan_is_sent(shell: Shell) -> None:
+def test_a_worksheet_says_when_it_is_short_or_empty_and_tell_when_the_plan_is_sent(
+    shell: Shell, server: RealServer
+) -> None:
+    shell("sync")
+    server.online = False
     err = shell("ask", "-n", "24", "--worksheet", "plate.csv")[2]
-    assert err.startswith("bestarm: 12 trials in plate.csv, all that the plan still has; fill in the rewards")
+    assert err.startswith("bestarm: 12 trials in plate.csv; fill in the rewards, then ")
+    assert "bestarm: 12 of 24, all that the plan still has: the server at http://fake can't be reached" in err
+    server.online = True
     assert shell("tell", "--worksheet", "plate.csv")[1].startswith("plate.csv has no rewards yet. The plan has")
     header, *lines = Path("plate.csv").read_text().splitlines()
     Path("plate.csv").write_text("\n".join([header, *(line.replace(",,", ",0.5,", 1) for line in lines)]))

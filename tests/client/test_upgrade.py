@@ -79,7 +79,11 @@ def test_an_open_batch_goes_on(tmp_path: Path, server: Heard) -> None:
     before = contents(path, "batch", "told")
     assert before["version"] == FIRST
     Journal(path).close()
-    assert contents(path, "batch", "told") == before | {"version": VERSION}
+    after = contents(path, "batch", "told")
+    assert after["told"] == before["told"]
+    kept = [row[1:-1] for row in after["batch"] if row[1] != "begun"]  # the batch has a plan of its own now
+    assert kept == [row[1:] for row in before["batch"]]
+    assert after["version"] == VERSION
     with lab_of(path, "lab-a", server) as lab:
         assert lab.agent.state is State.WORKING
         assert (lab.agent.sequence, lab.agent.next_number) == (2, 11)
@@ -88,7 +92,7 @@ def test_an_open_batch_goes_on(tmp_path: Path, server: Heard) -> None:
         assert not lab.tell(3, lab.journal.told(3)[1])  # type: ignore[index]
         assert lab.terms.fingerprint == lab.problem.fingerprint
         assert lab.journal.said == Said()
-        trials = lab.ask(8)
+        trials = lab.ask(4)
         assert (trials[0], sorted(trial.arm for trial in trials)) == (Trial(10, "B"), ["A", "A", "A", "B"])
         for trial in trials:
             lab.tell(trial, 0.5)

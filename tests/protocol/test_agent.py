@@ -17,18 +17,18 @@ STOP = Stop(TERMS.fingerprint, Verdict(True, "A", "B", -0.1, 1.2, 40))
 PLAN = Plan((0, 2), (1, 2))
 
 
-def in_state(state: State) -> Agent:
-    """An agent that came there by its verbs, with something told where it can be."""
+def in_state(state: State, waiting: int) -> Agent:
+    """An agent that came there by its verbs, with something told where it can be, and so many uploads made."""
     agent = Agent(TERMS, "lab")
     if state is not State.WAITING:
-        agent.start(PLAN)
-        agent.tell(agent.ask()[0], 0.5)
-    if state is State.SENDING:
-        agent.close_batch()
+        agent.start(PLAN, times=3)
+        for trial in agent.ask(9)[::3]:  # one of each batch
+            agent.tell(trial, 0.5)
     if state in (State.FINISHED, State.SENDING_LATE):
         agent.receive(STOP)
-    if state is State.SENDING_LATE:
-        agent.close_batch()
+    if state in (State.SENDING, State.SENDING_LATE):
+        for _ in range(waiting):
+            agent.close_batch()
     assert agent.state is state
     return agent
 
@@ -36,9 +36,9 @@ def in_state(state: State) -> Agent:
 def happens(agent: Agent, event: Event) -> bool:
     """Whether the agent lets this happen."""
     try:
-        if event is Event.PLAN:
+        if event in (Event.PLAN, Event.PLAN_BETWEEN):
             agent.start(PLAN)
-        elif event is Event.STOP:
+        elif event in (Event.STOP, Event.STOP_BETWEEN):
             agent.receive(STOP)
         else:
             return agent.close_batch() is not None
@@ -50,7 +50,11 @@ def happens(agent: Agent, event: Event) -> bool:
 @pytest.mark.parametrize("event", Event)
 @pytest.mark.parametrize("state", State)
 def test_what_is_in_the_table_happens_and_nothing_else(state: State, event: Event) -> None:
-    agent = in_state(state)
+    between = event in (Event.PLAN_BETWEEN, Event.STOP_BETWEEN)
+    if between and state not in (State.SENDING, State.SENDING_LATE):
+        assert (state, event) not in TRANSITIONS  # no upload waits there
+        return
+    agent = in_state(state, 2 if between else 1)
     after = TRANSITIONS.get((state, event))
     assert happens(agent, event) == (after is not None)
     assert agent.state is (after or state)
@@ -86,7 +90,7 @@ def test_an_agent_goes_on_with_the_numbers_of_another() -> None:
     assert upload is not None
     assert (trial.number, upload.sequence) == (20, 8)
     with pytest.raises(ValueError, match="not left of the plan"):
-        agent.hand_out(1)
+        agent.begin(21, Plan((1,), (1,))).take(0)
 
 
 @pytest.mark.parametrize("name", ["famabpe", "falinpe"])

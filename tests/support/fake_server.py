@@ -80,6 +80,8 @@ class FakeServer(httpx.BaseTransport):
                 said.get("plate"),
                 tuple(said.get("cannot", ())),
                 said.get("number", 0),
+                said.get("plates", 1),
+                said.get("room", 1),
             )
             known = self.server.knows(entry)
             reply = self.server.last_answer(agent) if known else self.server.receive(entry)

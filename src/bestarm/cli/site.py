@@ -15,13 +15,14 @@ from bestarm.cli.output import Format, count, make_table, print_json, print_tabl
 from bestarm.client import worksheet
 from bestarm.client.connection import resolve
 from bestarm.client.journal import JournalError
-from bestarm.client.lab import JOURNAL, Lab, connect
+from bestarm.client.lab import HURRY, JOURNAL, Lab, connect
+from bestarm.client.split import differs, in_words
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.protocol.messages import Trial, trial_to_json, verdict_from_json
+from bestarm.reward import YES_NO
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-HURRY = 3.0  # seconds that `ask` gives a server to say that the study is finished
 Wait = Annotated[float, typer.Option(min=0.0, help="Seconds to keep trying while the server is away.")]
 OPTIONS: dict[str, Any] = {
     "url": Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")],
@@ -47,6 +48,7 @@ def at_site(command: Callable[..., None]) -> Callable[..., None]:
             token=settings.need("token"),
             study=settings.study,
             journal=settings.journal or JOURNAL,
+            plate=values.get("plate"),
             wait=values.get("wait", 0.0),
             resume=False,  # two `ask` in a row mean two sets of trials; `ask --again` shows the open ones
             waiting=lambda reason, pause: say(f"waiting {pause:.1f} s: {reason}"),
@@ -66,14 +68,21 @@ Output = Annotated[Format, typer.Option("--format", help="For people, or for pro
     epilog="""\b
 Examples:
   bestarm ask -n 8
-  bestarm ask -n 24 --worksheet plate7.csv
+  bestarm ask --plate 24 --worksheet plate7.csv      # a whole plate, and so from now on
+  bestarm ask -n 96 --worksheet four.csv             # four plates of 24 at once, if that was said before
   bestarm ask --again                        # what is open, once more
 """
 )
 @at_site
 def ask(
     lab: Lab,
-    n: Annotated[int, typer.Option("-n", min=1, help="How many, if the plan still has as many.")] = 1,
+    n: Annotated[
+        int | None, typer.Option("-n", min=1, help="How many.  [default: 1, or what --plate says]")
+    ] = None,
+    plate: Annotated[
+        int | None,
+        typer.Option(min=1, help="Trials that fit on a plate: plans are whole plates. The journal keeps it."),
+    ] = None,
     sheet: Annotated[
         Path | None,
         typer.Option("--worksheet", metavar="sheet.csv", help="Write them to a new table."),
@@ -88,8 +97,11 @@ def ask(
 ) -> None:
     """Which experiments to do next. Every call hands out other trials, and none is ever handed out twice.
 
-    As long as the site's plan lasts this needs no server; one that answers may say that the study is finished.
+    As long as the site's plan lasts this needs no server; one that answers may say that the study is finished,
+    and makes the plan as large as what is asked for. Trials come in random order: do them in that order, or
+    fill the wells of a plate in it.
     """
+    n = n or plate or 1
     if sheet is not None:
         worksheet.check_new(sheet)
     if items is not None:
@@ -98,9 +110,8 @@ def ask(
         look_for_the_end(lab)
     trials = lab.open if again else lab.ask(n, wait)
     if sheet is not None and trials:
-        worksheet.write(sheet, trials, lab.terms, lab.site)
-        fewer = "" if again or lab.terms.items or len(trials) == n else ", all that the plan still has"
-        written = f"{count(len(trials), 'trial')} in {sheet}{fewer}"
+        worksheet.write(sheet, trials, lab.terms, lab.site, lab.places(trials))
+        written = f"{count(len(trials), 'trial')} in {sheet}"
         say(f"{written}; fill in the rewards, then bestarm tell --worksheet {sheet}.")
         for sentence in said_now(lab):
             say(sentence)
@@ -108,7 +119,7 @@ def ask(
         print_json([trial_to_json(trial) for trial in trials])
     elif trials and sheet is None:
         print_table(trial_table(list(map(trial_to_json, trials))))
-    if not again and (sentence := whole_items(lab, trials, n)):
+    if not again and (sentence := whole_items(lab, trials, n) or fewer(lab, trials, n)):
         say(sentence)
     if lab.finished:
         say(outlook(lab))
@@ -151,9 +162,12 @@ def tell(
     known, refused, uploads = [], [], lab.agent.sequence
     if counts is not None:
         rows, name = worksheet.read_counts(counts)
+        split, size = lab.split, lab.agent.plan.size
         new = lab.tell_counts(rows, name)
         did = f"{count(len(rows), 'arm')} counted." if new else f"{counts} was told before, and counts once."
-        report(lab, output, f"{did} {outlook(lab, uploads)}")
+        if new and split and differs(split, size, {arm: int(str(row[0])) for arm, row in rows.items()}):
+            did += f" The plan was {in_words(split, size, visitors(lab))}; that these are others is fine."
+        report(lab, output, f"{did} {outlook(lab, uploads)} {traffic(lab)}".rstrip())
         return
     if trial is not None and reward is not None:
         if not worksheet.TRIAL.fullmatch(trial):
@@ -233,6 +247,8 @@ def status(lab: Lab, output: Output = Format.table) -> None:
     site = lab.status()
     print_table(f"Study {site['study']}, agent {site['agent']}: {count(site['uploads'], 'upload')} so far.")
     print_table(outlook(lab))
+    if not site["open"] and not site["told"] and (sentence := traffic(lab)):
+        print_table(sentence)
     if site["open"]:
         print_table(trial_table(site["open"], "Open trials"))
     if study is not None and not lab.finished:
@@ -295,6 +311,26 @@ def whole_items(lab: Lab, trials: Sequence[Trial], n: int) -> str:
         )
     rest = f"no more fit into {n}" if lab.agent.to_hand_out else "all that the plan still has"
     return f"{items}, {many}: {rest}."
+
+
+def visitors(lab: Lab) -> str:
+    """What an experiment is called here."""
+    return "visitors" if lab.terms.rewards == YES_NO else "trials"
+
+
+def traffic(lab: Lab) -> str:
+    """The plan as a split of traffic, for whoever counts; nothing with items, or while there is no plan."""
+    if lab.finished or lab.terms.items or not lab.split:
+        return ""
+    return f"As a split of traffic: {in_words(lab.split, lab.agent.plan.size, visitors(lab))}."
+
+
+def fewer(lab: Lab, trials: Sequence[Trial], n: int) -> str:
+    """What to say where there were not as many trials as were asked for."""
+    if not 0 < len(trials) < n or lab.terms.items:
+        return ""
+    why = f": {lab.waiting_for}" if lab.waiting_for else "."
+    return f"{len(trials)} of {n}, all that the plan still has{why}"
 
 
 def report(lab: Lab, output: Format, sentence: str) -> None:

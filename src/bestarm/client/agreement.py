@@ -45,15 +45,14 @@ def _about(identity: Identity) -> tuple[object, ...]:
 
 def check_sequence(journal: Journal, agent: Agent | None, theirs: int) -> None:
     """The server has every upload that it answered, and none that this journal did not send."""
-    made = agent.sequence if agent is not None else 0
-    waits = agent is not None and agent.upload is not None
-    if theirs > (made - 1 if waits and not journal.sent else made):
+    answered = agent.sequence - len(agent.uploads) if agent is not None else 0
+    if theirs > answered + journal.sent:
         raise UserError(
             f"journal {journal.path}: the server has {theirs} uploads of this agent and this journal sent "
             "fewer, so it is an old copy, or another journal is in use for the same agent; use that one, or "
             "ask the coordinator for a token with a new agent name and start a new journal."
         )
-    if theirs < (made - 1 if waits else made):
+    if theirs < answered:
         raise UserError(
             f"journal {journal.path}: the server has {theirs} uploads of this agent and answered more before, "
             "so it has lost some; tell the coordinator, and do not go on with this journal."

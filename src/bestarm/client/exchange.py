@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,16 +11,22 @@ from urllib.parse import quote
 
 from bestarm.client.agreement import check_identity, check_sequence, identity_of
 from bestarm.client.connection import Connection
-from bestarm.client.journal import Happening, Journal, Line, Said, reply_line
+from bestarm.client.journal import Happening, Journal, Line, Said, reply_lines
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Download, Stop, reply_from_json
 from bestarm.protocol.terms import Terms
 from bestarm.protocol.version import check_server
 
+MOST_IN_HAND = 1000  # batches of a site, by itself: who asks for more has forgotten to tell
+
 
 class Exchange:
-    """A journal, the agent that it leads to, and the server that it is about."""
+    """A journal, the agent that it leads to, and the server that it is about.
+
+    Whoever reads or changes the journal or the agent holds `lock`. It is not held while the server is waited
+    for, so that others can go on; one thread at a time may wait for it.
+    """
 
     def __init__(
         self,
@@ -37,6 +44,7 @@ class Exchange:
         self.connection = connection
         self.journal = journal
         self._study = study
+        self.lock = threading.RLock()
         self._met = False  # whether this process has compared its journal with the server
         self._agent: Agent | None = None
         self._before = journal.said or Said()  # what the server heard last
@@ -49,10 +57,10 @@ class Exchange:
         if isinstance(cannot, str) or not all(isinstance(arm, str) for arm in cannot or ()):
             raise UserError(f"cannot is {cannot!r}; it must be a list of arms.")
         old = self._before
-        now = Said(
-            old.plate if plate is None else plate,
-            old.cannot if cannot is None else tuple(cannot),
-            old.number,
+        now = replace(
+            old,
+            plate=old.plate if plate is None else plate,
+            cannot=old.cannot if cannot is None else tuple(cannot),
         )
         if self.journal.said is None:
             self.journal.say(now)
@@ -88,14 +96,51 @@ class Exchange:
             raise
 
     def send_and_fetch(self) -> None:
-        """Compare journal and server, once a process; then send an upload, or look whether there is news."""
-        if not self._met or self.agent.upload is None:
+        """Compare journal and server, once a process; then send uploads, or look whether there is news."""
+        with self.lock:
+            waits = self.joined and self.agent.upload is not None
+        if not self._met or not waits:
             self._meet()
-        if self.agent.upload is not None:
-            if not self.journal.sent:
-                self.journal.append(Line(Happening.SENT))
-            answer = self.connection.call("POST", f"{self.place()}/uploads", self.journal.upload)
-            self._receive(self._reply(answer, self.agent.terms))
+        self.send()
+
+    def send(self) -> None:
+        """Send the uploads that wait, in their order."""
+        while True:
+            with self.lock:
+                if self.agent.upload is None:
+                    return
+                if not self.journal.sent:
+                    self.journal.append(self._sent())
+                body, terms = self.journal.upload, self.agent.terms
+            answer = self.connection.call("POST", f"{self.place()}/uploads", body)
+            with self.lock:
+                self._receive(self._reply(answer, terms))
+
+    def _sent(self) -> Line:
+        """That the first of the uploads is about to be sent."""
+        first = next(line for line in self.journal.lines() if line.what is Happening.UPLOAD)
+        return Line(Happening.SENT, batch=first.batch)
+
+    def wish(self, wanted: int) -> bool:
+        """Say that more trials are wanted now than may be handed out; False if that was said before.
+
+        So many of them are to be under way at once with those that are open. A site that has said how large its
+        plates are gets more plates; another one gets larger plans first, and more of them while others are
+        under way.
+        """
+        agent, said = self.agent, self.journal.said
+        assert said is not None
+        begun = len(agent.batches) + len(agent.uploads)
+        room = said.room if said.plate is not None else max(said.room, len(agent.open) + wanted)
+        size = max(agent.plan.size, room if said.plate is None else said.plate)
+        left = sum(batch.to_hand_out for batch in agent.batches.values())
+        plates = max(said.plates, min(begun + -(-(wanted - left) // size), MOST_IN_HAND))
+        now = replace(said, plates=plates, room=room)
+        if now == said:
+            return False
+        self.journal.say(replace(now, number=said.number + 1))
+        self._met = False
+        return True
 
     def place(self) -> str:
         """Where the server has the study."""
@@ -114,28 +159,32 @@ class Exchange:
 
     def _meet(self) -> None:
         """Join, which is how a restarted agent asks again; what the journal and the server know must agree."""
-        answer = self._join()
+        said, answer = self._join()
         theirs = identity_of(answer)
-        check_identity(self.journal, theirs)
-        check_sequence(self.journal, self.agent if self.joined else None, answer["sequence"])
-        if self.joined:
-            reply = self._reply(answer, self.agent.terms)
-            if self._takes(reply):
-                self._receive(reply)
-        else:
-            agent = Agent(theirs.terms, theirs.agent, self.journal.chance)
-            reply = self._reply(answer, agent.terms)
-            agent.receive(reply)
-            self.journal.append(reply_line(agent, reply), joined=theirs)
-            self._agent = agent
-        self._met = True
+        with self.lock:
+            check_identity(self.journal, theirs)
+            check_sequence(self.journal, self.agent if self.joined else None, answer["sequence"])
+            if self.joined:
+                reply = self._reply(answer, self.agent.terms)
+                if self._takes(reply):
+                    self._receive(reply)
+            else:
+                agent = Agent(theirs.terms, theirs.agent, self.journal.chance)
+                reply = self._reply(answer, agent.terms)
+                agent.receive(reply)
+                self.journal.append(*reply_lines(agent, reply), joined=theirs)
+                self._agent = agent
+            self._before, self._met = said, True
 
-    def _join(self) -> dict[str, Any]:
+    def _join(self) -> tuple[Said, dict[str, Any]]:
+        """What is said, and the answer to it."""
         said = self.journal.said
         assert said is not None
         body: dict[str, Any] = {"journal": self.journal.id}
         if said != Said():  # an old server would refuse what it does not know, without saying that it is old
             body |= {"plate": said.plate, "cannot": list(said.cannot), "number": said.number}
+        if (said.plates, said.room) != (1, 1):
+            body |= {"plates": said.plates, "room": said.room}
         try:
             answer = self.connection.call("POST", f"{self.place()}/join", body)
         except Refused as error:
@@ -144,16 +193,14 @@ class Exchange:
                 self.journal.say(replace(self._before, number=said.number + 1))  # it was never so
             raise
         check_server(answer.get("protocol"), self.connection.url)
-        return answer
+        return said, answer
 
     def _takes(self, reply: Download | Stop) -> bool:
-        """Whether what a site that comes back is told is new to it, and comes between two batches."""
+        """Whether what a site that comes back is told is new to it, and answers no upload that waits."""
         agent = self.agent
         if agent.upload is not None or agent.finished:
             return False
-        if isinstance(reply, Stop):
-            return True
-        return not agent.open and not agent.local.samples and reply.plan != agent.plan
+        return isinstance(reply, Stop) or (reply.plan, reply.times) != (agent.plan, agent.times)
 
     def _reply(self, answer: dict[str, Any], terms: Terms) -> Download | Stop:
         try:
@@ -167,4 +214,4 @@ class Exchange:
     def _receive(self, reply: Download | Stop) -> None:
         with self.all_or_nothing():
             self.agent.receive(reply)
-            self.journal.append(reply_line(self.agent, reply))
+            self.journal.append(*reply_lines(self.agent, reply))

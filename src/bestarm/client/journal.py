@@ -2,7 +2,7 @@
 
 The file is a log, and the agent is its replay through the same `Agent` that runs anywhere else. A line is added
 in one transaction before anybody hears of it: a trial before it is handed out, a reward before `tell` returns,
-an upload before it is first sent. A download starts a new batch, and the answered one shrinks to its rewards.
+an upload before it is first sent. A batch that was answered shrinks to its rewards; those in hand stay.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -33,11 +33,12 @@ KEPT = 100_000  # told trials that are remembered after their batch was answered
 SCHEMA = (
     "CREATE TABLE about (body TEXT NOT NULL)",
     "CREATE TABLE own (id TEXT NOT NULL, seed TEXT NOT NULL)",
-    "CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL)",
+    "CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL,"
+    " plates INTEGER NOT NULL DEFAULT 1, room INTEGER NOT NULL DEFAULT 1)",
     "CREATE TABLE items (labels TEXT NOT NULL)",
     "CREATE TABLE counted (name TEXT PRIMARY KEY, body TEXT NOT NULL)",
-    "CREATE TABLE batch (position INTEGER PRIMARY KEY, event TEXT NOT NULL,"
-    " trial INTEGER NOT NULL, arm TEXT NOT NULL, reward REAL NOT NULL, body TEXT NOT NULL)",
+    "CREATE TABLE batch (position INTEGER PRIMARY KEY, event TEXT NOT NULL, trial INTEGER NOT NULL,"
+    " arm TEXT NOT NULL, reward REAL NOT NULL, body TEXT NOT NULL, batch INTEGER NOT NULL DEFAULT 0)",
     "CREATE TABLE told (trial INTEGER PRIMARY KEY, arm TEXT NOT NULL, reward REAL NOT NULL)",
     f"PRAGMA application_id = {APPLICATION}",
 )
@@ -52,6 +53,7 @@ class Happening(Enum):
 
     DOWNLOAD = "download"
     STOP = "stop"
+    BEGUN = "begun"  # a batch, with its plan
     ASKED = "asked"
     TOLD = "told"
     GIVEN_BACK = "given_back"
@@ -62,13 +64,23 @@ class Happening(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the log; a line has only what belongs to what happened. Counts have their name as `arm`."""
+    """One line of the log; a line has only what belongs to what happened. Counts have their name as `arm`.
+
+    `batch` is the number of the first trial of the batch that it is about; for counts it is minus that of their
+    upload. What the server said last comes first in the log, whenever it came.
+    """
 
     what: Happening
     trial: int = 0
     arm: str = ""
     reward: float = 0.0
     body: str = ""
+    batch: int = 0
+
+
+PLACES = {Happening.DOWNLOAD: -1, Happening.STOP: 0}  # of what the server said last; the others come after
+
+NEXT = "(SELECT 1 + max(0, coalesce(max(position), 0)) FROM batch)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +106,17 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How the site said it works: trials at once, None if that does not matter, and arms that it can't do.
+    """How the site said it works: trials on a plate, None if that does not matter, and arms that it can't do.
 
-    `number` counts how often it said so before.
+    `number` counts how often it said so before; `plates` is how many batches it has in hand, and `room` how
+    many trials it has under way at once, as was seen from what was asked for.
     """
 
     plate: int | None = None
     cannot: tuple[str, ...] = ()
     number: int = 0
+    plates: int = 1
+    room: int = 1
 
 
 class Journal:
@@ -188,8 +203,8 @@ class Journal:
         return None if row is None else Identity.from_json(json.loads(row[0]))
 
     def _read_said(self) -> Said | None:
-        row = self._database.execute("SELECT plate, cannot, number FROM said").fetchone()
-        return None if row is None else Said(row[0], tuple(json.loads(row[1])), row[2])
+        row = self._database.execute("SELECT plate, cannot, number, plates, room FROM said").fetchone()
+        return None if row is None else Said(row[0], tuple(json.loads(row[1])), *row[2:])
 
     def _read_labels(self) -> tuple[Label, ...]:
         row = self._database.execute("SELECT labels FROM items").fetchone()
@@ -214,7 +229,8 @@ class Journal:
         run = self._database.execute
         with self._explained("written"), self._transaction():
             run("DELETE FROM said")
-            run("INSERT INTO said VALUES (?, ?, ?)", [said.number, said.plate, json.dumps(said.cannot)])
+            row = [said.number, said.plate, json.dumps(said.cannot), said.plates, said.room]
+            run("INSERT INTO said VALUES (?, ?, ?, ?, ?)", row)
         self.said = said
 
     def chance(self, number: int) -> float:
@@ -225,8 +241,9 @@ class Journal:
         return Random(f"{self.seed}/{number}").random()
 
     def append(self, *lines: Line, joined: Identity | None = None) -> None:
-        """Add lines in one transaction; once this returns they survive anything. A download starts a new batch.
+        """Add lines in one transaction; once this returns they survive anything.
 
+        A download says how many uploads are answered, and their batches shrink.
         `joined` says, with the first line, whose journal this is.
         """
         run = self._database.execute
@@ -235,20 +252,36 @@ class Journal:
                 run("INSERT INTO about VALUES (?)", [json.dumps(joined.to_json())])
             for line in lines:
                 if line.what is Happening.DOWNLOAD:
-                    run("INSERT INTO told SELECT trial, arm, reward FROM batch WHERE event = 'told'")
-                    run("DELETE FROM told WHERE trial <= (SELECT max(trial) FROM told) - ?", [KEPT])
-                    run("DELETE FROM batch")
+                    self._shrink(json.loads(line.body)["sequence"])
                 if line.what is Happening.COUNTED and line.arm:
                     run("INSERT INTO counted VALUES (?, ?)", [line.arm, line.body])
-                run(
-                    "INSERT INTO batch (event, trial, arm, reward, body) VALUES (?, ?, ?, ?, ?)",
-                    [line.what.value, line.trial, line.arm, line.reward, line.body],
-                )
+                row = [
+                    PLACES.get(line.what),
+                    line.what.value,
+                    line.trial,
+                    line.arm,
+                    line.reward,
+                    line.body,
+                    line.batch,
+                ]
+                run(f"INSERT OR REPLACE INTO batch VALUES (coalesce(?, {NEXT}), ?, ?, ?, ?, ?, ?)", row)
         self.identity = joined or self.identity
 
+    def _shrink(self, answered: int) -> None:
+        """Keep of batches whose uploads were answered only what was told."""
+        run = self._database.execute
+        for batch, body in run("SELECT batch, body FROM batch WHERE event = 'upload'").fetchall():
+            if json.loads(body)["sequence"] <= answered:
+                told = "SELECT trial, arm, reward FROM batch WHERE event = 'told' AND batch = ?"
+                run(f"INSERT INTO told {told}", [batch])
+                run("DELETE FROM told WHERE trial <= (SELECT max(trial) FROM told) - ?", [KEPT])
+                run("DELETE FROM batch WHERE batch = ?", [batch])
+
     def lines(self) -> Iterator[Line]:
-        """The log since the last download, in order."""
-        rows = self._database.execute("SELECT event, trial, arm, reward, body FROM batch ORDER BY position")
+        """What the server said last, and what has happened in the batches in hand and those not answered."""
+        rows = self._database.execute(
+            "SELECT event, trial, arm, reward, body, batch FROM batch ORDER BY position"
+        )
         for what, *others in rows:
             yield Line(Happening(what), *others)
 
@@ -268,16 +301,15 @@ class Journal:
 
     @property
     def upload(self) -> dict[str, Any]:
-        """The last upload as it was written down, to be sent with the same bytes every time."""
-        rows = self._database.execute("SELECT body FROM batch WHERE event = 'upload' ORDER BY position DESC")
+        """The upload that is sent next as it was written down, to be sent with the same bytes every time."""
+        rows = self._database.execute("SELECT body FROM batch WHERE event = 'upload' ORDER BY position")
         upload: dict[str, Any] = json.loads(rows.fetchone()[0])
         return upload
 
     @property
     def sent(self) -> bool:
-        """Whether the server may have the last upload already."""
-        last = "SELECT event FROM batch WHERE event IN ('upload', 'sent') ORDER BY position DESC"
-        return bool(self._database.execute(last).fetchone() == ("sent",))
+        """Whether the server may have the upload that is sent next already."""
+        return self._database.execute("SELECT 1 FROM batch WHERE event = 'sent'").fetchone() is not None
 
     def replay(self) -> Agent:
         """The agent that the log leads to."""
@@ -294,42 +326,58 @@ class Journal:
         self._database.close()
 
 
-def reply_line(agent: Agent, reply: Download | Stop) -> Line:
-    """The line for the answer that the agent has just received: the verdict, or the plan that it follows."""
-    if isinstance(reply, Stop):
-        return Line(Happening.STOP, body=json.dumps(reply.to_json()))
-    body = {
-        "sequence": agent.sequence,
+def reply_lines(agent: Agent, reply: Download | Stop) -> list[Line]:
+    """The lines for the answer that the agent has just received: where it stands, and perhaps the verdict."""
+    body: dict[str, Any] = {
+        "sequence": agent.sequence - len(agent.uploads),
         "next_number": agent.next_number,
-        "arms": agent.plan.arms,
-        "counts": agent.plan.counts,
+        "plan": _plan_body(agent.plan),
+        "times": agent.times,
     }
-    if agent.plan.rivals:
-        body["rivals"] = agent.plan.rivals
     if agent.terms.items:
         body["next_item"] = agent.next_item
-    if reply.arms:
-        body["names"] = reply.arms
-    return Line(Happening.DOWNLOAD, body=json.dumps(body))
+    if agent.arms:
+        body["names"] = agent.arms
+    lines = [Line(Happening.DOWNLOAD, body=json.dumps(body))]
+    if isinstance(reply, Stop):
+        lines.append(Line(Happening.STOP, body=json.dumps(reply.to_json())))
+    return lines
 
 
-def asked_line(trial: Trial) -> Line:
-    """The line for a trial that is handed out; its item is a number there."""
-    return Line(Happening.ASKED, trial.number, trial.arm, body="" if trial.item is None else str(trial.item))
+def asked_lines(agent: Agent, trials: Iterable[Trial]) -> list[Line]:
+    """The lines for trials that the agent has just handed out; items are numbers there."""
+    lines = []
+    for trial in trials:
+        first = agent.batch_of(trial.number)
+        if first == trial.number:
+            plan = json.dumps(_plan_body(agent.batches[first].plan))
+            lines.append(Line(Happening.BEGUN, body=plan, batch=first))
+        item = "" if trial.item is None else str(trial.item)
+        lines.append(Line(Happening.ASKED, trial.number, trial.arm, body=item, batch=first))
+    return lines
 
 
-def upload_line(agent: Agent) -> Line:
+def upload_line(agent: Agent, batch: int) -> Line:
     """The line for the upload that the agent has just made."""
-    assert agent.upload is not None
-    return Line(Happening.UPLOAD, body=json.dumps(agent.upload.to_json(agent.terms.arms)))
+    body = json.dumps(agent.uploads[-1].to_json(agent.terms.arms))
+    return Line(Happening.UPLOAD, body=body, batch=batch)
+
+
+def _plan_body(plan: Plan) -> dict[str, Any]:
+    body: dict[str, Any] = {"arms": plan.arms, "counts": plan.counts}
+    return body | {"rivals": plan.rivals} if plan.rivals else body
+
+
+def _plan_of(body: Mapping[str, Any]) -> Plan:
+    return Plan(tuple(body["arms"]), tuple(body["counts"]), tuple(body.get("rivals", ())))
 
 
 def _repeat(agent: Agent, line: Line) -> None:
     """Do again what a line of the log says; a line that does not fit is a mistake of ours and raises."""
-    if line.what is Happening.ASKED:
-        item = int(line.body or 0)
-        if agent.hand_out(agent.terms.arms.index(line.arm), item) != Trial(line.trial, line.arm, item or None):
-            raise ValueError(f"the journal's trial {line.trial} is not the next one")
+    if line.what is Happening.BEGUN:
+        agent.begin(line.batch, _plan_of(json.loads(line.body)))
+    elif line.what is Happening.ASKED:
+        agent.hand_out(line.batch, line.trial, agent.terms.arms.index(line.arm), int(line.body or 0))
     elif line.what is Happening.TOLD:
         agent.tell(line.trial, line.reward)
     elif line.what is Happening.GIVEN_BACK:
@@ -337,9 +385,8 @@ def _repeat(agent: Agent, line: Line) -> None:
     elif line.what is Happening.COUNTED:
         agent.tell_counts(json.loads(line.body))
     elif line.what is Happening.UPLOAD:
-        if agent.upload is None:
-            agent.close_batch()
-        if upload_line(agent) != line:
+        agent.close_batch(line.batch)  # unless the last reward or the counts have made it
+        if upload_line(agent, line.batch) != line:
             raise ValueError("the journal's upload is not the sum of its rewards")
     elif line.what is Happening.SENT:
         pass
@@ -348,5 +395,5 @@ def _repeat(agent: Agent, line: Line) -> None:
     else:
         body = json.loads(line.body)
         agent.resume(body["sequence"], body["next_number"], body.get("next_item", 1))
-        plan = Plan(tuple(body["arms"]), tuple(body["counts"]), tuple(body.get("rivals", ())))
-        agent.start(plan, tuple(body.get("names", ())))
+        plan = _plan_of(body.get("plan", body))  # the first version had it beside the others
+        agent.start(plan, tuple(body.get("names", ())), body.get("times", 1))

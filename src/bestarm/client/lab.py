@@ -18,9 +18,11 @@ import httpx
 
 from bestarm.client.connection import Connection
 from bestarm.client.exchange import Exchange
-from bestarm.client.journal import Happening, Journal, JournalError, Line, asked_line, upload_line
+from bestarm.client.journal import Happening, Journal, JournalError, Line, asked_lines, upload_line
 from bestarm.client.overview import Overview
 from bestarm.client.patience import Patience
+from bestarm.client.split import split_of
+from bestarm.client.wells import place_of
 from bestarm.errors import ProblemWarning, ServiceError, UserError
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Trial, trial_to_json, verdict_to_json
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from bestarm.problem import Problem
 
 JOURNAL = "bestarm-journal.db"
+HURRY = 3.0  # seconds that a server gets to answer while there is something to do without it
 T = TypeVar("T")
 log = logging.getLogger("bestarm.client")
 
@@ -59,14 +62,14 @@ def connect(
     Everything that the site knows is in the journal, a file that survives a kill: the next `connect` goes on
     where the last one was. Only the first one needs the server; later ones work offline.
 
-    `study` may be left out if the server knows just one for this token. `plate` is how many trials the site
-    does at once: its plans become whole plates. `cannot` are the arms that it can't do: its plans have none of
-    them. Both are remembered and need not be given again; what is new holds from the next plan on. `items` is
-    the site's own list, where the study has items: their names, a file with one a line, or how many there are;
-    without it they are numbered. The journal keeps it, and the random order in which they come. `wait` is
-    how long to try the first time, in seconds, None for as long as it takes. With `resume`, trials that an
-    earlier process left open are handed out first, under their old numbers. `waiting` is called with what is
-    waited for and the seconds until the next try; the same goes to the log `bestarm.client`.
+    `study` may be left out if the server knows just one for this token. `plate` is how many trials fit on one
+    of the site's plates: its plans become whole plates. `cannot` are the arms that it can't do: its plans have
+    none of them. Both are remembered and need not be given again; what is new holds from the next plan on.
+    `items` is the site's own list, where the study has items: their names, a file with one a line, or how many
+    there are; without it they are numbered. The journal keeps it, and the random order in which they come.
+    `wait` is how long to try the first time, in seconds, None for as long as it takes. With `resume`, trials
+    that an earlier process left open are handed out first, under their old numbers. `waiting` is called with
+    what is waited for and the seconds until the next try; the same goes to the log `bestarm.client`.
 
     >>> connect("laboratory", token="…")
     Traceback (most recent call last):
@@ -104,7 +107,10 @@ class Lab:
         self.patience = Patience() if patience is None else patience
         self.waiting_for = ""  # what keeps this site from going on, in a sentence; empty if nothing does
         self._exchange = Exchange(connection, journal, study, plate, cannot)
-        self._lock = threading.RLock()
+        self._lock = self._exchange.lock
+        self._changed = threading.Condition(self._lock)  # there may be trials to hand out, or the verdict
+        self._wire = threading.Lock()  # held by the one thread that speaks to the server
+        self._wanted = 0  # trials that are being asked for
         self.notice = ""  # what whoever works here should know, in a sentence
         self._passes = 1  # through the list of items, of which was spoken
         # Trials that an earlier process left open, and that were not handed out again yet.
@@ -182,47 +188,119 @@ class Lab:
         return self.agent.verdict
 
     def ask(self, n: int = 1, wait: float | None = 0.0) -> list[Trial]:
-        """Up to `n` trials to do; none if the study is finished, or if there is none to be had.
+        """`n` trials to do; none if the study is finished, and fewer if no more are to be had.
 
-        As long as the plan lasts this needs no server. When it is used up, `ask` tries to send what is complete
-        and to fetch the next plan: once, or for `wait` seconds, or, with None, until there are trials or
-        the verdict. `waiting_for` says what was in the way.
+        As long as the plan lasts this needs no server. Where it has fewer trials left, `ask` tries to send what
+        is complete, to fetch the next plan, and to get one as large as it is asked for: once, or, if there
+        would be none at all, for `wait` seconds, or, with None, until there are trials or the verdict.
+        `waiting_for` says what was in the way.
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise UserError(f"n is {n!r}; it must be a whole number of at least 1.")
+        with self._lock:
+            self._wanted += n
         try:
-            return self._persist(lambda: self._hand_out(n) or self._fetch(n), wait)
+            return self._persist(lambda: self._obtain(n), wait, self._rest)
         except JournalError:
             raise
         except ServiceError:
             return []
+        finally:
+            with self._lock:
+                self._wanted -= n
 
-    def _fetch(self, n: int) -> list[Trial]:
-        if self.finished:
-            return []
-        under_way = self.agent.upload is None  # then the server can only have the verdict
-        try:
-            self._exchange.send_and_fetch()
-        except ServiceError as error:
-            if not under_way or isinstance(error, JournalError):
+    def _obtain(self, n: int) -> list[Trial]:
+        """Trials, from the plan at hand or from the server's next one."""
+        error: ServiceError | UserError | None = None
+        more = True
+        while True:
+            try:
+                more = self._fetch(n)
+            except JournalError:
                 raise
-        trials = self._hand_out(n)
+            except (ServiceError, UserError) as away:
+                error = away
+            trials = self._hand_out(n)
+            if trials or self.finished or error is not None or not more:
+                break  # otherwise others have taken what there was
+        if error is not None:
+            self.waiting_for = str(error)
         if not trials and not self.finished:
-            numbers = ", ".join(str(trial.number) for trial in self.open)
-            raise ServiceError(f"all trials of the plan are under way; tell or give back trial {numbers}.")
+            raise self._none_left(error)
         return trials
 
+    def _none_left(self, error: ServiceError | UserError | None) -> ServiceError | UserError:
+        """Why there are no trials: the server is away, or all are under way, or it has none."""
+        with self._lock:
+            if isinstance(error, UserError) or (error is not None and self.agent.upload is not None):
+                return error
+            numbers = ", ".join(str(trial.number) for trial in self.open)
+            if numbers:
+                sentence = f"all trials of the plan are under way; tell or give back trial {numbers}."
+            else:
+                sentence = "the server has no trials for this site now."
+            return ServiceError(sentence) if error is None or numbers else error
+
+    def _short(self, n: int) -> bool:
+        """Whether there are fewer trials to hand out than are asked for."""
+        with self._lock:
+            missing = n - len(self._left_open) - self.agent.to_hand_out
+            together = len(self.agent.plan.arms) if self.terms.items else 1
+            return not self.finished and missing >= min(together, n)
+
+    def _fetch(self, n: int) -> bool:
+        """Get more to hand out, if that is needed; whether there is enough then.
+
+        If there is something already, a slow server is not waited for.
+        """
+        if not self._short(n):
+            return True
+        with self._wire:
+            if not self._short(n):
+                return True  # somebody else was faster
+            with self._hurry():
+                if self.agent.upload is None:
+                    self._wish()
+                self._exchange.send_and_fetch()
+                if self._short(n) and self._wish():
+                    self._exchange.send_and_fetch()
+            self._tell_others()
+            return not self._short(n)
+
+    def _wish(self) -> bool:
+        with self._lock:
+            return self._exchange.wish(self._wanted)
+
+    @contextmanager
+    def _hurry(self) -> Iterator[None]:
+        if not self.joined or not self.agent.to_hand_out:
+            yield
+        else:
+            with self.connection.in_a_hurry(HURRY):
+                yield
+
+    def _tell_others(self) -> None:
+        """Wake whoever waits for trials."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def _rest(self, pause: float) -> None:
+        """Wait until there are trials to hand out, but not longer."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.finished or self.agent.to_hand_out > 0, pause)
+
     def _hand_out(self, n: int) -> list[Trial]:
-        if self.finished:
-            return []
-        again = [trial for trial in self.open if trial.number in self._left_open] if self._left_open else []
-        again = again[:n]
-        self._left_open -= {trial.number for trial in again}
-        with self._exchange.all_or_nothing():
-            new = self.agent.ask(n - len(again))
-            if new:
-                self.journal.append(*map(asked_line, new))
-        return again + [self._named(trial) for trial in new]
+        with self._lock:
+            if self.finished:
+                return []
+            again = [trial for trial in self.open if trial.number in self._left_open] if self._left_open else []
+            again = again[:n]
+            self._left_open -= {trial.number for trial in again}
+            with self._exchange.all_or_nothing():
+                new = self.agent.ask(n - len(again))
+                if new:
+                    self.journal.append(*asked_lines(self.agent, new))
+            return again + [self._named(trial) for trial in new]
 
     def _named(self, trial: Trial) -> Trial:
         """A new trial with the site's own name of its item."""
@@ -253,13 +331,14 @@ class Lab:
             arm = self.terms.arms[self.agent.open[number]]
             self._check_arm(trial, arm)
             self._check_item(trial, self._label(number))
+            batch = self.agent.batch_of(number)
             with self._exchange.all_or_nothing():
-                lines = [Line(Happening.TOLD, number, arm, reward)]
+                lines = [Line(Happening.TOLD, number, arm, reward, batch=batch)]
                 if self.agent.tell(number, reward) is not None:
-                    lines.append(upload_line(self.agent))
+                    lines.append(upload_line(self.agent, batch))
                 self.journal.append(*lines)
-            self._try_to_send()
-            return True
+        self._try_to_send()
+        return True
 
     def tell_counts(self, counts: Mapping[str, Sequence[Any]], name: str = "") -> bool:
         """Record a batch that was added up elsewhere: `{"A": (5000, 251), "B": (5000, 203)}`, pulls and sums.
@@ -280,13 +359,13 @@ class Lab:
                 raise UserError(
                     f"the counts {name!r} were told before, with other numbers; a batch counts once."
                 )
-            if self.agent.upload is not None:
-                self._try_to_send()
-            with self._exchange.all_or_nothing():
-                self.agent.tell_counts(json.loads(body))
-                self.journal.append(Line(Happening.COUNTED, arm=name, body=body), upload_line(self.agent))
-            self._try_to_send()
-            return True
+        self._try_to_send()
+        with self._lock, self._exchange.all_or_nothing():
+            batch = -self.agent.tell_counts(json.loads(body)).sequence
+            line = Line(Happening.COUNTED, arm=name, body=body, batch=batch)
+            self.journal.append(line, upload_line(self.agent, batch))
+        self._try_to_send()
+        return True
 
     def _already_told(self, trial: Trial | int, reward: float) -> bool:
         number = _number(trial)
@@ -320,9 +399,12 @@ class Lab:
 
         This is harmless when the reason has nothing to do with the reward that was seen or expected.
         """
+        number = _number(trial)
         with self._lock, self._exchange.all_or_nothing():
-            self.agent.give_back(_number(trial))
-            self.journal.append(Line(Happening.GIVEN_BACK, _number(trial)))
+            batch = self.agent.batch_of(number) if number in self.agent.open else 0
+            self.agent.give_back(number)
+            self.journal.append(Line(Happening.GIVEN_BACK, number, batch=batch))
+        self._tell_others()
 
     def leave(self, wait: float | None = 0.0) -> bool:
         """Send what there is so far, although the plan is not full. False if there is nothing to send.
@@ -332,20 +414,45 @@ class Lab:
         over, the material is used up, the site closes. It is not harmless to leave because they look good or
         bad. Trials still open are dropped: they can't be told any more. The site may go on with `ask` later.
         """
-        with self._lock, self._exchange.all_or_nothing():
-            if self.agent.close_batch() is not None:
-                self.journal.append(upload_line(self.agent))
+        with self._lock:
+            for batch in list(self.agent.batches):
+                with self._exchange.all_or_nothing():
+                    if self.agent.close_batch(batch) is not None:
+                        self.journal.append(upload_line(self.agent, batch))
         if self.agent.upload is None:
             return False
         self.sync(wait)
         return True
+
+    @property
+    def split(self) -> dict[str, float]:
+        """The plan as a split of traffic: which share of the next visitors each arm gets, the largest first.
+
+        Counts that differ from it are fine. Empty while there is no plan.
+        """
+        with self._lock:
+            return split_of(self.agent.plan, self.terms.arms) if self.agent.to_begin else {}
+
+    def places(self, trials: Iterable[Trial]) -> list[tuple[int, str]]:
+        """The plate, counted from 1, and the well of each of these open trials; empty without plates."""
+        with self._lock:
+            plate = None if self.journal.said is None else self.journal.said.plate
+            if plate is None:
+                return []
+            firsts = [(trial.number, self.agent.batch_of(trial.number)) for trial in trials]
+            return [place_of(number, first, self.agent.batches[first].size, plate) for number, first in firsts]
 
     def sync(self, wait: float | None = 0.0) -> None:
         """Send what is complete and fetch what is new; a `ServiceError` if the server can't be reached.
 
         It tries once, or for `wait` seconds, or, with None, until it succeeds.
         """
-        self._persist(self._exchange.send_and_fetch, wait)
+        self._persist(self._speak, wait)
+
+    def _speak(self) -> None:
+        with self._wire:
+            self._exchange.send_and_fetch()
+        self._tell_others()
 
     def status(self) -> dict[str, Any]:
         """Where this site stands, from its journal alone, in plain values."""
@@ -358,9 +465,11 @@ class Lab:
                 "finished": agent.finished,
                 "verdict": None if agent.verdict is None else verdict_to_json(agent.verdict),
                 "uploads": agent.sequence,
-                "unsent": int(agent.upload is not None),
-                "plan": agent.plan.size,
+                "unsent": len(agent.uploads),
+                "plan": agent.size,
+                "batches": len(agent.batches),
                 "to_hand_out": agent.to_hand_out,
+                "split": self.split,
                 "told": agent.local.samples,
                 "open": [trial_to_json(trial) for trial in self.open],
                 "waiting_for": self.waiting_for,
@@ -389,34 +498,42 @@ class Lab:
     ) -> None:
         self.close()
 
-    def _persist(self, attempt: Callable[[], T], wait: float | None) -> T:
-        def locked() -> T:
-            with self._lock, self._noting():
+    def _persist(
+        self, attempt: Callable[[], T], wait: float | None, rest: Callable[[float], None] | None = None
+    ) -> T:
+        def noted() -> T:
+            with self._noting():
                 return attempt()
 
-        return self.patience.persist(locked, wait)
+        return self.patience.persist(noted, wait, rest)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Keep in `waiting_for` what was in the way."""
+        """Keep in `waiting_for` what is in the way."""
+        self.waiting_for = ""
         try:
             yield
-            self.waiting_for = ""
         except (ServiceError, UserError) as error:
             self.waiting_for = str(error)
             raise
 
     def _try_to_send(self) -> None:
-        """A told reward is safe whatever the server says, so nothing is raised here; `ask` and `sync` do."""
-        if self.agent.upload is None:
-            return
-        try:
-            with self._noting():
-                self._exchange.send_and_fetch()
-        except JournalError:
-            raise
-        except (ServiceError, UserError) as error:
-            log.warning("the upload is kept and will be sent again: %s", error)
+        """A told reward is safe whatever the server says, so nothing is raised here; `ask` and `sync` do.
+
+        Whoever is sending already sends this too, once it has looked again.
+        """
+        while self.agent.upload is not None and self._wire.acquire(blocking=False):
+            try:
+                with self._noting():
+                    self._exchange.send_and_fetch()
+            except JournalError:
+                raise
+            except (ServiceError, UserError) as error:
+                log.warning("the upload is kept and will be sent again: %s", error)
+                return
+            finally:
+                self._wire.release()
+            self._tell_others()
 
 
 def _number(trial: Trial | int) -> int:

@@ -43,10 +43,13 @@ class Patience:
     clock: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random.random
 
-    def persist(self, attempt: Callable[[], T], wait: float | None) -> T:
+    def persist(
+        self, attempt: Callable[[], T], wait: float | None, rest: Callable[[float], None] | None = None
+    ) -> T:
         """The first success within `wait` seconds, or the last `ServiceError`.
 
-        It tries at least once, and with None for as long as it takes.
+        It tries at least once, and with None for as long as it takes. `rest` takes the place of `sleep`, unless
+        that was given: it may end early if there is something new.
         """
         end = None if wait is None else self.clock() + wait
         for pause in pauses(self.chance):
@@ -62,5 +65,5 @@ class Patience:
                 log.info("%s Next try in %.1f s.", error, pause)
                 if self.waiting is not None:
                     self.waiting(str(error), pause)
-                self.sleep(pause)
+                (rest if rest is not None and self.sleep is time.sleep else self.sleep)(pause)
         raise AssertionError("pauses never end")

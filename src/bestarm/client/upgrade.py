@@ -21,7 +21,11 @@ def upgrade(run: Callable[..., Any], seed: str) -> None:
     """What changes, within a transaction of the caller's."""
     run("ALTER TABLE own ADD COLUMN seed TEXT NOT NULL DEFAULT ''")
     run("UPDATE own SET seed = ?", [seed])
-    run("CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL)")
+    run(
+        "CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL,"
+        " plates INTEGER NOT NULL DEFAULT 1, room INTEGER NOT NULL DEFAULT 1)"
+    )
+    _with_batches(run)
     run("CREATE TABLE items (labels TEXT NOT NULL)")
     run("CREATE TABLE counted (name TEXT PRIMARY KEY, body TEXT NOT NULL)")
     for (body,) in run("SELECT body FROM about").fetchall():
@@ -33,7 +37,25 @@ def upgrade(run: Callable[..., Any], seed: str) -> None:
             "problem": old["problem"],
         }
         run("UPDATE about SET body = ?", [json.dumps(new)])
-        run("INSERT INTO said VALUES (0, NULL, '[]')")
+        run("INSERT INTO said VALUES (0, NULL, '[]', 1, 1)")
+
+
+def _with_batches(run: Callable[..., Any]) -> None:
+    """The first version had one batch in hand, whose plan stood in the download."""
+    run("ALTER TABLE batch ADD COLUMN batch INTEGER NOT NULL DEFAULT 0")
+    run("UPDATE batch SET position = -1 WHERE event = 'download'")
+    first = run("SELECT min(trial) FROM batch WHERE event = 'asked'").fetchone()[0]
+    stop = run("SELECT max(position) FROM batch WHERE event = 'stop'").fetchone()[0]
+    if first is not None:
+        run("UPDATE batch SET batch = ? WHERE event NOT IN ('download', 'stop')", [first])
+        run(
+            "INSERT INTO batch (position, event, trial, arm, reward, body, batch)"
+            " SELECT -2, 'begun', 0, '', 0.0, body, ? FROM batch WHERE event = 'download'",
+            [first],
+        )
+    if stop is not None:
+        run("DELETE FROM batch WHERE event = 'stop' AND position < ?", [stop])
+        run("UPDATE batch SET position = 0 WHERE event = 'stop'")
 
 
 def terms_of(problem: Mapping[str, Any]) -> Terms:

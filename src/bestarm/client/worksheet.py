@@ -18,6 +18,7 @@ from bestarm.protocol.terms import Terms
 
 NEEDED = ("trial", "arm", "reward")
 ITEM = "item"  # what a trial is tried on, where the study has items
+PLATE, WELL = "plate", "well"  # where a trial goes, where the site has plates
 SITE = "site"  # whose trials these are, as study/agent: other sites have trials of the same numbers
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
@@ -52,8 +53,18 @@ def check_new(path: str | os.PathLike[str]) -> None:
         raise UserError(f"{path}: the folder does not exist.")
 
 
-def write(path: str | os.PathLike[str], trials: Sequence[Trial], terms: Terms, site: str) -> None:
-    """Write a table of trials, with the arms' features if there are any, and empty columns to fill in."""
+def write(
+    path: str | os.PathLike[str],
+    trials: Sequence[Trial],
+    terms: Terms,
+    site: str,
+    places: Sequence[tuple[int, str]] = (),
+) -> None:
+    """Write a table of trials, with the arms' features if there are any, and empty columns to fill in.
+
+    `places` are the plate and the well of each trial, where the site has plates: there is a column for the
+    plate if there are several, and one for the well if it has a name.
+    """
     rows = dict(zip(terms.arms, terms.features or (), strict=False))  # an arm that came later may have none
     width = len(terms.features[0]) if terms.features else 0
     check_new(path)
@@ -62,11 +73,14 @@ def write(path: str | os.PathLike[str], trials: Sequence[Trial], terms: Terms, s
             table = csv.writer(file, lineterminator="\n")
             features = [f"x{k}" for k in range(1, width + 1)]
             item = [ITEM] if terms.items else []
-            table.writerow(["trial", *item, "arm", *features, SITE, "reward", "note"])
-            for trial in trials:
+            plates, wells = len({plate for plate, _ in places}) > 1, any(well for _, well in places)
+            where = [PLATE] * plates + [WELL] * wells
+            table.writerow(["trial", *where, *item, "arm", *features, SITE, "reward", "note"])
+            for trial, (plate, well) in zip(trials, places or [(0, "")] * len(trials), strict=True):
+                spot = [plate] * plates + [well] * wells
                 on = [trial.item] if terms.items else []
                 own = rows.get(trial.arm, [""] * width)
-                table.writerow([trial.number, *on, trial.arm, *own, site, "", ""])
+                table.writerow([trial.number, *spot, *on, trial.arm, *own, site, "", ""])
     except OSError as error:
         raise UserError(f"{path}: it can't be written: {error.strerror}.") from None
 

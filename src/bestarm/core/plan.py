@@ -58,13 +58,19 @@ class Plan:
         return Plan(tuple(arm for arm, _ in kept), tuple(count for _, count in kept))
 
     def fitted(
-        self, plate: int | None, cannot: Collection[int], pulls: Sequence[int], items: bool = False
+        self,
+        plate: int | None,
+        cannot: Collection[int],
+        pulls: Sequence[int],
+        items: bool = False,
+        room: int = 1,
     ) -> Plan:
         """The plan for a site that works in plates of so many trials, or that can't do some of the arms.
 
         A plan becomes as many whole plates as it needs, each arm in its proportion, the largest remainders
-        rounded up. The share of an arm that the site can't do goes to the others of the plan; if there is none,
-        to the arm with the fewest pulls that the site can do. The promise does not depend on what is pulled.
+        rounded up; without plates it is so with the trials that a site has `room` for. The share of an arm that
+        the site can't do goes to the others of the plan; if there is none, to the arm with the fewest pulls
+        that the site can do. The promise does not depend on what is pulled.
         With items, plates have whole items, and there is nothing to share out: the other arms stay as they are.
 
         >>> Plan((0, 1), (3, 1)).fitted(6, (), [9, 9])
@@ -73,7 +79,10 @@ class Plan:
         Plan(arms=(1,), counts=(4,), rivals=())
         >>> Plan((0, 1, 2), (3, 3, 3)).fitted(6, {0}, [9, 9, 2], items=True)
         Plan(arms=(1, 2), counts=(3, 3), rivals=())
+        >>> Plan((0, 1), (3, 1)).fitted(None, (), [9, 9], room=10)
+        Plan(arms=(0, 1), counts=(8, 2), rivals=())
         """
+        plate = room if plate is None and room > 1 else plate
         if plate is None and not set(self.arms) & set(cannot):
             return self
         able = {arm: count for arm, count in zip(self.arms, self.counts, strict=True) if arm not in cannot}

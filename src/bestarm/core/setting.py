@@ -40,6 +40,7 @@ class Setting(NamedTuple):
     low: float  # the range of the rewards, where there is one; else 0 and 1
     high: float
     centre: float  # squares of rewards are taken around it
+    plate: int  # trials on a plate, where the site has plates; else 0
     own: Floats
     own_selection: Floats
     own_trigger: Floats

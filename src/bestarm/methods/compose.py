@@ -75,6 +75,7 @@ def compose(
         low=low,
         high=high,
         centre=problem.centre if mirror is None else reflected(problem.centre, mirror),
+        plate=0,
         own=_numbers(test, values),
         own_selection=_numbers(selection, values),
         own_trigger=_numbers(trigger, values),

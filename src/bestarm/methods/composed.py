@@ -118,16 +118,18 @@ class Method:
         plate: int | None = None,
         cannot: Collection[int] = (),
         reading: Reading | None = None,
+        room: int = 1,
         most: int | None = None,
     ) -> Plan:
         """The pulls until a site's next upload. Arms that were never pulled come first, `min_batch` times each.
 
-        `plate` is how many trials a site does at once, `cannot` are the arms that it can't do; `reading` is the
-        state's, if it is known already; `most` is how many pulls there may be.
+        `plate` is how many trials fit on a site's plate, `cannot` are the arms that it can't do, and `room` is
+        how many trials it has under way at once; `reading` is the state's, if it is known already; `most` is
+        how many pulls there may be.
         """
-        plan = self._plan(state, cannot, reading)
-        if plate is not None or cannot:
-            plan = plan.fitted(plate, cannot, state.pulls.tolist(), self.problem.items)
+        plan = self._plan(state, cannot, reading, self.setting._replace(plate=plate or 0))
+        if plate is not None or cannot or room > 1:
+            plan = plan.fitted(plate, cannot, state.pulls.tolist(), self.problem.items, room)
         if most is not None:
             plan = plan.limited(most, self.problem.items)
         return self._with_rivals(state, plan) if self.against else plan
@@ -138,22 +140,20 @@ class Method:
             name_rivals(state.pulls, state.estimate.values, arms, named)
         return replace(plan, rivals=tuple(named.tolist()))
 
-    def _plan(self, state: Any, cannot: Collection[int], reading: Reading | None) -> Plan:
+    def _plan(self, state: Any, cannot: Collection[int], reading: Reading | None, setting: Setting) -> Plan:
         missing = np.flatnonzero(state.pulls == 0).tolist()
         if not missing:
-            return self._ahead(state, reading or self.read(state))
+            return self._ahead(state, reading or self.read(state), setting)
         first = [arm for arm in missing if arm not in cannot]
         first = first or [arm for arm in range(self.setting.arms) if arm not in cannot]
         return Plan(tuple(first), (self.setting.min_batch,) * len(first))
 
-    def _ahead(self, state: Any, reading: Reading) -> Plan:
+    def _ahead(self, state: Any, reading: Reading, setting: Setting) -> Plan:
         rules = self.rules
         if self.setting.design_arms.size:
             self.solve_design(reading.leader, reading.challenger)
         arms, counts = np.empty((2, self.plan_width), np.int64)
-        made = rules.make(
-            state, reading, self.setting, rules.foresee, rules.choose, rules.trigger, arms, counts
-        )
+        made = rules.make(state, reading, setting, rules.foresee, rules.choose, rules.trigger, arms, counts)
         return Plan(tuple(arms[:made].tolist()), tuple(counts[:made].tolist()))
 
     def verdict(self, tally: Tally) -> Verdict:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from bestarm.core.bets import PAIR, WIDTH, add_against
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.protocol.entries import Upload
+from bestarm.protocol.in_hand import InHand
 from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial, check_tally, tally_from_json
 from bestarm.protocol.terms import Terms
 from bestarm.reward import squares_around
@@ -28,7 +28,7 @@ class State(Enum):
 
     WAITING = "waiting for a plan"
     WORKING = "working on its plan"
-    SENDING = "waiting for the answer to an upload"
+    SENDING = "waiting for the answer to an upload"  # and perhaps working on other batches
     FINISHED = "finished"
     SENDING_LATE = "finished, and waiting for the answer to a late upload"
 
@@ -37,8 +37,10 @@ class Event(Enum):
     """What changes the state."""
 
     PLAN = "a plan came"
+    PLAN_BETWEEN = "a plan came, and other uploads wait for their answers"
     UPLOAD = "a batch was closed"
     STOP = "the verdict came"
+    STOP_BETWEEN = "the verdict came, and other uploads wait for their answers"
 
 
 # Every change of state that there is. Asking, telling and giving back change none.
@@ -48,10 +50,15 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.WORKING, Event.PLAN): State.WORKING,
     (State.WORKING, Event.UPLOAD): State.SENDING,
     (State.WORKING, Event.STOP): State.FINISHED,
+    (State.SENDING, Event.UPLOAD): State.SENDING,
+    (State.SENDING, Event.PLAN_BETWEEN): State.SENDING,
     (State.SENDING, Event.PLAN): State.WORKING,
+    (State.SENDING, Event.STOP_BETWEEN): State.SENDING_LATE,
     (State.SENDING, Event.STOP): State.FINISHED,
     (State.FINISHED, Event.UPLOAD): State.SENDING_LATE,
     (State.FINISHED, Event.STOP): State.FINISHED,
+    (State.SENDING_LATE, Event.UPLOAD): State.SENDING_LATE,
+    (State.SENDING_LATE, Event.STOP_BETWEEN): State.SENDING_LATE,
     (State.SENDING_LATE, Event.STOP): State.FINISHED,
 }
 
@@ -62,6 +69,9 @@ class Agent:
     Nothing that is not uploaded yet ever steers a choice: the plan depends on the last download alone. It is
     the server's, or, with a `Method`, the agent makes it from the total that it downloads. Trials come in the
     order of the plan, or, with `chance`, shuffled: it gives a number from 0 to 1 for each number of a trial.
+
+    A plan that is begun is a batch in hand, and keeps its plan. A site that works on several at once is told
+    how many `times` the plan may be done: so many batches may be in hand or wait for their answers.
 
     >>> import bestarm
     >>> problem = bestarm.Problem(arms=["A", "B"], sigma=0.3, delta=0.05, epsilon=0.0)
@@ -91,17 +101,16 @@ class Agent:
         self.state = State.WAITING
         self.sequence = 0  # of the last upload
         self.next_number = 1
-        self.plan = Plan((), ())
         self.next_item = 1  # where the study has items
+        self.arms: tuple[str, ...] = ()  # of the study, if they are not those that it began with
+        self.plan = Plan((), ())  # of the batches that are begun from now on
+        self.times = 1  # how many batches may be in hand or wait for their answers
+        self.batches: dict[int, InHand] = {}  # those in hand, by the numbers of their first trials
         self.open: dict[int, int] = {}  # trial number → arm
         self.items: dict[int, int] = {}  # trial number → item, of those that are open
-        self.upload: Upload | None = None  # made, and not answered yet
+        self.uploads: list[Upload] = []  # made, and not answered yet, in their order
         self.verdict: Verdict | None = None
-        self._left: dict[tuple[int, int], int] = {}  # item and arm → how often it is still to be handed out
-        self._rows: dict[int, list[float]] = {}  # arm → pulls, sum and, if they are asked for, squares
-        # arm → item, or without items trial number → reward; where sums against a rival are asked for
-        self._rewards: dict[int, dict[int, float]] = {}
-        self._size = self._told = 0  # pulls of the plan, and those whose reward is known
+        self._batch: dict[int, InHand] = {}  # trial number → its batch, of those that are open
 
     @property
     def finished(self) -> bool:
@@ -109,96 +118,96 @@ class Agent:
         return self.verdict is not None
 
     @property
+    def upload(self) -> Upload | None:
+        """The upload that is sent next, if one waits."""
+        return self.uploads[0] if self.uploads else None
+
+    @property
+    def to_begin(self) -> int:
+        """How many batches may be begun before the next answer."""
+        return max(self.times - len(self.batches) - len(self.uploads), 0) if self.plan.arms else 0
+
+    @property
+    def size(self) -> int:
+        """All trials of the batches in hand and of those that may be begun."""
+        return sum(batch.size for batch in self.batches.values()) + self.to_begin * self.plan.size
+
+    @property
     def to_hand_out(self) -> int:
-        """How many trials of the plan nobody has asked for yet."""
-        return self._size - self._told - len(self.open)
+        """How many of these nobody has asked for yet."""
+        begun = sum(batch.to_hand_out for batch in self.batches.values())
+        return begun + self.to_begin * self.plan.size
 
     @property
     def local(self) -> Tally:
-        """What was told since the last upload."""
-        return Tally.from_rows(self._rows, len(self.terms.arms))
+        """What was told and is in no upload yet."""
+        rows: dict[int, list[float]] = {}
+        for batch in self.batches.values():
+            for arm, row in batch.rows.items():
+                rows[arm] = [a + b for a, b in zip(rows[arm], row, strict=True)] if arm in rows else row
+        return Tally.from_rows(rows, len(self.terms.arms))
+
+    def batch_of(self, number: int) -> int:
+        """The batch of an open trial, by the number of its first one."""
+        return self._batch[number].first
 
     def ask(self, n: int = 1) -> list[Trial]:
-        """Up to `n` trials, as many as are left of the plan; none while an upload waits for its answer.
+        """Up to `n` trials, as many as are left of the plan; with `times` above 1 of several batches.
 
-        With items they are all trials of as many items as fit, and of one at least.
+        None while as many batches as may be in hand wait for their answers. With items they are all trials of
+        as many items as fit, and of one at least.
         """
         trials: list[Trial] = []
-        while self.state is State.WORKING and n > 0 and self.to_hand_out > 0:
-            together = self._together()
-            if trials and len(trials) + together > n:
+        while not self.finished and len(trials) < n:
+            batch = next((one for one in self.batches.values() if one.to_hand_out), None)
+            together = len(self.plan.arms) if self.terms.items else 1
+            if batch is not None:
+                together = batch.together
+            if (batch is None and not self.to_begin) or (trials and len(trials) + together > n):
                 break
-            trials += [self.hand_out(*self._next(together - done)) for done in range(together)]
-            if len(trials) >= n:
-                break
+            batch = batch or self.begin(self.next_number, self.plan)
+            for _ in range(together):
+                if not batch.left:
+                    batch.begin_item(self.next_item)
+                chance = None if self.chance is None else self.chance(self.next_number)
+                arm, item = batch.draw(chance)
+                trials.append(self.hand_out(batch.first, self.next_number, arm, item))
         return trials
 
-    def _together(self) -> int:
-        """How many trials come next that belong together: those of an item, or one."""
-        if not self.terms.items:
-            return 1
-        if not self._left:
-            return len(self.plan.arms)
-        first, _ = next(iter(self._left))
-        return sum(count for (item, _), count in self._left.items() if item == first)
+    def begin(self, first: int, plan: Plan) -> InHand:
+        """A batch with this plan, whose first trial has this number."""
+        batch = self.batches[first] = InHand(first, plan, self.terms.items)
+        return batch
 
-    def _begin_item(self) -> None:
-        self._left = {(self.next_item, arm): 1 for arm in self.plan.arms}
-        self.next_item += 1
-
-    def _next(self, together: int) -> tuple[int, int]:
-        """Arm and item of the next trial: drawn from those that are left, or the first of them."""
-        if not self._left:
-            self._begin_item()
-        first, arm = next(iter(self._left))
-        if self.chance is None:
-            return arm, first
-        place = int(self.chance(self.next_number) * (together if self.terms.items else self.to_hand_out))
-        for (item, arm), count in self._left.items():
-            place -= count if item == first else 0
-            if place < 0:
-                return arm, item
-        raise ValueError("chance must be a number from 0 to below 1")
-
-    def hand_out(self, arm: int, item: int = 0) -> Trial:
-        """The next trial, of this arm on this item; it must be left of the plan."""
-        if item == self.next_item and not self._left and self.to_hand_out > 0:
-            self._begin_item()
-        key = item, arm
-        if key not in self._left:
-            raise ValueError(f"arm {arm} is not left of the plan")
-        self._left[key] -= 1
-        if not self._left[key]:
-            del self._left[key]
-        trial = Trial(self.next_number, self.terms.arms[arm], item or None)
-        self.open[trial.number] = arm
+    def hand_out(self, first: int, number: int, arm: int, item: int = 0) -> Trial:
+        """The trial of a batch with this number, of this arm on this item; it must be left of the plan."""
+        batch = self.batches[first]
+        if item and not batch.left:
+            batch.begin_item(item)
+        batch.take(arm, item)
+        self.open[number], self._batch[number] = arm, batch
         if item:
-            self.items[trial.number] = item
-        self.next_number += 1
-        return trial
+            self.items[number] = item
+        self.next_number = max(self.next_number, number + 1)
+        self.next_item = max(self.next_item, item + 1)
+        return Trial(number, self.terms.arms[arm], item or None)
 
     def tell(self, trial: Trial | int, reward: float) -> Upload | None:
-        """Record what a trial gave. Returns the upload when this fills the plan."""
+        """Record what a trial gave. Returns the upload when this fills its batch."""
         number = self._number("tell", trial)
         checked = self.terms.check_reward(reward)
-        arm, item = self.open.pop(number), self.items.pop(number, 0)
-        row = self._rows.setdefault(arm, [0, 0.0, 0.0] if self.terms.squares else [0, 0.0])
-        row[0] += 1
-        row[1] += checked
-        if self.terms.squares:
-            row[2] += (checked - self.terms.centre) ** 2
-        if self.plan.rivals:
-            self._rewards.setdefault(arm, {})[item or number] = checked
-        self._told += 1
-        return self.close_batch() if self._told == self._size else None
+        arm, item, batch = self._closed(number)
+        batch.add(number, arm, checked, self.terms, item)
+        return self.close_batch(batch.first) if batch.full else None
 
     def give_back(self, trial: Trial | int) -> None:
         """The experiment failed or can't be done: its place in the plan is handed out again, as a new trial."""
-        number = self._number("give back", trial)
-        arm, item = self.open.pop(number), self.items.pop(number, 0)
-        self._left[item, arm] = self._left.get((item, arm), 0) + 1
-        if item:  # one that was begun comes before the others
-            self._left = dict(sorted(self._left.items()))
+        arm, item, batch = self._closed(self._number("give back", trial))
+        batch.put_back(arm, item)
+
+    def _closed(self, number: int) -> tuple[int, int, InHand]:
+        """Arm, item and batch of a trial that is open no more."""
+        return self.open.pop(number), self.items.pop(number, 0), self._batch.pop(number)
 
     def _number(self, verb: str, trial: Trial | int) -> int:
         """The number of an open trial, or a sentence that says why it is none."""
@@ -218,23 +227,30 @@ class Agent:
             raise ProtocolError(f"{verb}: trial {number} {known}; open trials: {sorted(self.open) or 'none'}.")
         return number
 
-    def close_batch(self) -> Upload | None:
-        """An upload of what was told so far, full or not; None if that is nothing.
+    def close_batch(self, first: int | None = None) -> Upload | None:
+        """An upload of what was told of a batch, full or not; None if that is nothing.
 
+        It is the one whose first trial has this number, or the first of those of which something was told.
         Sending early is harmless for the guarantee when the reason has nothing to do with the rewards told.
-        Trials still open go with the plan: their numbers can't be told any more.
+        Trials still open go with the batch: their numbers can't be told any more.
         """
-        if self._told == 0 or self.upload is not None:
+        begun = [one for one in self.batches.values() if one.told and first in (None, one.first)]
+        if not begun:
             return None
-        return self._made(self._against(self.local))
+        batch = begun[0]
+        upload = self._made(batch.tally(self.terms))
+        del self.batches[batch.first]
+        for number in [number for number, one in self._batch.items() if one is batch]:
+            self._closed(number)
+        return upload
 
     def _made(self, tally: Tally) -> Upload:
         """The upload of a batch, which waits for its answer from now on."""
         self._change(Event.UPLOAD)
         self.sequence += 1
-        self.upload = Upload(self.terms.fingerprint, self.name, self.sequence, tally)
-        self._follow(Plan((), ()))
-        return self.upload
+        upload = Upload(self.terms.fingerprint, self.name, self.sequence, tally)
+        self.uploads.append(upload)
+        return upload
 
     def tell_counts(self, rows: Mapping[str, Sequence[Any]]) -> Upload:
         """Record a whole batch that somebody else has added up, in the place of the plan's trials.
@@ -243,9 +259,9 @@ class Agent:
         sum, rival, pairs, Σd, Σd²)` or the bets in the place of the last three. Counts may differ from the
         plan's.
         """
-        if self.open or self._told:
+        if self.batches:
             raise ProtocolError("tell_counts: trials of the plan are under way; tell them, or leave, first.")
-        if self.state is not State.WORKING:
+        if self.finished or not self.to_begin:
             raise ProtocolError(f"tell_counts: the agent is {self.state.value}.")
         terms, given = self.terms, {arm: self._row(row) for arm, row in rows.items()}
         tally = tally_from_json(given, terms.name, terms.arms)
@@ -267,46 +283,29 @@ class Agent:
             numbers[2] = squares_around(self.terms.centre, *numbers)
         return numbers
 
-    def _against(self, tally: Tally) -> Tally:
-        """A tally with the sums against rivals that the plan asks for.
-
-        Rewards are taken in the order of their trials, which is not that in which they were told; with items
-        only of those that were tried with both arms.
-        """
-        if not self.plan.rivals:
-            return tally
-        terms, told = self.terms, self._rewards
-        width, factor = (PAIR, terms.pairs) if terms.pairs else (WIDTH, terms.bets)
-        rivals = dict(zip(self.plan.arms, self.plan.rivals, strict=True))
-        met = [rivals[arm] if rivals[arm] in told else -1 for arm in tally.arms]
-        sums = [0.0] * (width * len(tally.arms))
-        for place, (arm, rival) in enumerate(zip(tally.arms, met, strict=True)):
-            if rival >= 0:
-                both = told[arm].keys() & told[rival].keys() if terms.items else None
-                own, theirs = (in_order(told[one], both) for one in (arm, rival))
-                add_against(own, theirs, factor, width, sums, place * width)
-        return tally.with_rivals(met, sums)
-
     def receive(self, reply: Download | Stop) -> None:
-        """Take the server's answer: a new plan, or the verdict."""
+        """Take the server's answer: a new plan, or the verdict.
+
+        It answers the first upload that waits; without one it is news, and batches in hand go on as they are.
+        """
         if reply.problem != self.terms.fingerprint:
             raise ProtocolError(f"reply: it is for problem {reply.problem!r}, not {self.terms.fingerprint!r}.")
         if isinstance(reply, Stop):
-            self._change(Event.STOP)
+            self._answered(Event.STOP, Event.STOP_BETWEEN)
             self.verdict = reply.verdict
-            self.upload = None
-            return
-        if self.upload is None and (self._told or self.open):
-            raise ProtocolError("receive: a download arrived in the middle of a batch; the plan is kept.")
-        self.start(reply.plan or self._own_plan(reply), reply.arms)
+        else:
+            self.start(reply.plan or self._own_plan(reply), reply.arms, reply.times)
 
-    def start(self, plan: Plan, arms: tuple[str, ...] = ()) -> None:
-        """Hand out the trials of this plan from now on; `arms` are the study's, if they have changed."""
-        self._change(Event.PLAN)
-        self.upload = None
+    def start(self, plan: Plan, arms: tuple[str, ...] = (), times: int = 1) -> None:
+        """Begin batches of this plan from now on; `arms` are the study's, if they have changed."""
+        self._answered(Event.PLAN, Event.PLAN_BETWEEN)
         if arms:
-            self.terms = self.terms.renamed(arms)
-        self._follow(plan)
+            self.arms, self.terms = arms, self.terms.renamed(arms)
+        self.plan, self.times = plan, times
+
+    def _answered(self, last: Event, between: Event) -> None:
+        self._change(between if len(self.uploads) > 1 else last)
+        self.uploads = self.uploads[1:]
 
     def resume(self, sequence: int, next_number: int, next_item: int = 1) -> None:
         """Go on with these numbers: those of an agent that worked before."""
@@ -317,21 +316,9 @@ class Agent:
             raise ProtocolError("reply: it has no plan, and this agent can't make one.")
         return self.method.plan(reply.total)
 
-    def _follow(self, plan: Plan) -> None:
-        self.plan, self._size = plan, plan.size
-        counts = zip(plan.arms, plan.counts, strict=True)
-        self._left = {} if self.terms.items else {(0, arm): count for arm, count in counts}
-        self._rows, self._rewards, self._told = {}, {}, 0
-        self.open, self.items = {}, {}
-
     def _change(self, event: Event) -> None:
         """The one place where the state changes."""
         after = TRANSITIONS.get((self.state, event))
         if after is None:
             raise ProtocolError(f"{event.value}, and the agent is {self.state.value}.")
         self.state = after
-
-
-def in_order(told: Mapping[int, float], only: Collection[int] | None) -> list[float]:
-    """Rewards in the order of their items or trials, of all or of some."""
-    return [told[number] for number in sorted(told if only is None else only)]

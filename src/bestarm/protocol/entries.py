@@ -18,9 +18,10 @@ from bestarm.verdict import Reason
 class Join:
     """A site takes part, or says anew how it works.
 
-    `plate` is how many trials it does at once, None if that does not matter; `cannot` are the arms that it
-    can't do.
-    `journal` is the file that it keeps; `number` counts how often it has said something of the kind.
+    `plate` is how many trials fit on one plate, None if that does not matter: what is common to a plate should
+    cancel, so a batch is one. `plates` is how many batches it works on at once. `room` is how many trials it
+    has under way at once: its plans have as many at least. `cannot` are the arms that it can't do. `journal` is
+    the file that it keeps; `number` counts how often it has said something of the kind.
 
     >>> Join("lab-a", "5f0c").id
     'lab-a/join/0'
@@ -32,6 +33,8 @@ class Join:
     plate: int | None = None
     cannot: tuple[str, ...] = ()
     number: int = 0
+    plates: int = 1
+    room: int = 1
 
     @property
     def id(self) -> str:

@@ -82,6 +82,8 @@ class Download:
 
     Without a plan the agent makes its own from the total. `arms` are the names that plan and total are about,
     if they are not the problem's own any more, and `withdrawn` those of them that nobody needs to try now.
+    `times` is how many batches a site that works on several at once may have in hand, those that wait for their
+    answers included.
 
     >>> Download("3b1c", Tally.of([1, 1], [0.5, 0.25])).to_json(("A", "B"))["total"]
     {'A': [1, 0.5], 'B': [1, 0.25]}
@@ -94,6 +96,7 @@ class Download:
     plan: Plan | None = None
     arms: tuple[str, ...] = ()
     withdrawn: tuple[str, ...] = ()
+    times: int = 1
 
     def to_json(self, names: Sequence[str]) -> dict[str, Any]:
         """Plain values; `names` are the problem's arms."""
@@ -107,6 +110,8 @@ class Download:
             body["arms"] = list(self.arms)
         if self.withdrawn:
             body["withdrawn"] = list(self.withdrawn)
+        if self.times != 1:
+            body["times"] = self.times
         return body
 
 
@@ -150,7 +155,10 @@ def reply_from_json(value: object, problem: About) -> Download | Stop:
     plan = plan_from_json(value["plan"], names) if "plan" in value else None
     if total is None and plan is None:
         raise ProtocolError("reply: a download must have a plan or a total.")
-    return Download(problem.fingerprint, total, plan, arms, withdrawn)
+    times = value.get("times", 1)
+    if not _whole(times) or not 0 <= times < MOST_PULLS:
+        raise ProtocolError(f"reply: times is {_show(times)}; it must be a whole number of at least 0.")
+    return Download(problem.fingerprint, total, plan, arms, withdrawn, times)
 
 
 def _names(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
@@ -305,11 +313,12 @@ def check_sender(upload: Upload, problem: About) -> None:
 
 def check_site(join: Join) -> None:
     """Refuse a site without a name, or one that does no trials at all."""
-    plate = join.plate
     if not isinstance(join.agent, str) or not join.agent:
         raise ProtocolError(f"join: agent is {_show(join.agent)}; it must be a name.")
-    if plate is not None and (not _whole(plate) or plate < 1):
-        raise ProtocolError(f"join: plate is {_show(plate)}; it must be a whole number of at least 1.")
+    sizes = {"plate": join.plate, "plates": join.plates, "room": join.room}
+    for what, size in sizes.items():
+        if not (what == "plate" and size is None) and (not _whole(size) or not 1 <= size < MOST_PULLS):  # type: ignore[operator]
+            raise ProtocolError(f"join: {what} is {_show(size)}; it must be a whole number of at least 1.")
 
 
 def check_tally(tally: Tally, terms: Terms, arms: Sequence[str]) -> None:

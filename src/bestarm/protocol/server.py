@@ -248,7 +248,9 @@ class Server:
         total = None
         if self.original.recipe.sends_total:
             total = self.total if recent else self._total_after(place)
-        return Download(self.terms.fingerprint, total, logged.plan, self._named(place), self._gone())
+        return Download(
+            self.terms.fingerprint, total, logged.plan, self._named(place), self._gone(), self._times(place)
+        )
 
     def _stop(self) -> Stop:
         return Stop(self.terms.fingerprint, self.verdict, self.last_words)
@@ -427,6 +429,21 @@ class Server:
                     rows[arm] = row if known is None else [a + b for a, b in zip(known, row, strict=True)]
         return Tally.from_rows(rows, len(self._named(place) or self.original.problem.arms))
 
+    def _times(self, place: int) -> int:
+        """How many batches the site of the entry at this place may have in hand, as it said last before it."""
+        entry = self.entries[place].entry
+        if not isinstance(entry, FromSite):
+            return 1
+        if self.sites[entry.agent].plates == 1 or place >= self.last[entry.agent]:
+            return self._at_once(self.sites[entry.agent])
+        before = (logged.entry for logged in reversed(self.entries[: place + 1]))
+        joined = (one for one in before if isinstance(one, Join) and one.agent == entry.agent)
+        return self._at_once(next(joined, Join(entry.agent)))
+
+    def _at_once(self, site: Join) -> int:
+        """As many as the site takes; one where there is a budget, which is shared out plan by plan."""
+        return site.plates if self.method.problem.budget is None else 1
+
     def answer_now(self, agent: str, silent: Collection[str] = ()) -> tuple[Download, Plan]:
         """What a site is told from all that is known, and the plan in it; the same for all that work alike.
 
@@ -436,14 +453,16 @@ class Server:
         plan = self._plan(agent, self.state, self.reading, silent)
         total = self.total if self.original.recipe.sends_total else None
         named = self._named(len(self.entries))
-        return Download(self.terms.fingerprint, total, plan, named, self._gone()), plan
+        times = self._at_once(self.sites[agent])
+        return Download(self.terms.fingerprint, total, plan, named, self._gone(), times), plan
 
     def _plan(self, agent: str, state: Any, reading: Reading | None, silent: Collection[str] = ()) -> Plan:
         """The next plan of a site, in the numbers of all arms that there ever were."""
         site = self.sites[agent]
         names = self.method.problem.arms
         cannot = {names.index(name) for name in site.cannot if name in names}
-        plan = self.method.make(state, site.plate, cannot, reading, self._most(agent, silent))
+        most = self._most(agent, silent)
+        plan = self.method.make(state, site.plate, cannot, reading, site.room, most)
         if len(names) == len(self.arms):
             return plan
         return plan.renumbered({local: arm for arm, local in self._active.items()})

@@ -144,9 +144,10 @@ class Engine:
             return method.squares, method.setting, world
         if method.kind is Kind.SYNCHRONOUS:
             return method.period, method.period_of_all, method.squares, method.setting, world
-        return method.plan_width, method.squares, method.against, method.setting, world, self._clocks
+        setting = method.setting._replace(plate=self.schedule.plate if self.schedule.plate > 1 else 0)
+        return method.plan_width, method.squares, method.against, setting, world, self._clocks
 
     @cached_property
     def _clocks(self) -> events.Clocks:
         rates = np.array(self.schedule.rates, dtype=np.float64)
-        return events.Clocks(rates, *self.schedule.windows(), self.schedule.plate)
+        return events.Clocks(rates, *self.schedule.windows())

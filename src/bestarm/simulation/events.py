@@ -43,16 +43,12 @@ _make: Make = one_arm
 
 
 class Clocks(NamedTuple):
-    """The agents' rates and offline times; those of agent m are entries `first[m]` to `first[m + 1]`.
-
-    `plate` is how many trials they do at once: plans are whole plates.
-    """
+    """The agents' rates and offline times; those of agent m are entries `first[m]` to `first[m + 1]`."""
 
     rates: Floats
     first: Counts
     since: Floats
     until: Floats
-    plate: int = 1
 
 
 def run(
@@ -119,7 +115,7 @@ def run(
         if made == 0:
             unknown = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
             return unknown, reading.leader, reading.challenger, 0
-        size = in_plates_of(clocks.plate, environment.items, counts, made)
+        size = in_plates_of(setting.plate, environment.items, counts, made)
         if against > 0:
             values = state.estimate.values
             name_rivals(state.pulls, values, arms[:made], planned_rivals[uploader][:made])
@@ -189,7 +185,7 @@ def run(
 
 def in_plates_of(plate: int, items: bool, counts: Counts, made: int) -> int:
     """The pulls of a plan, made into whole plates where there are any."""
-    if plate > 1:
+    if plate > 0:
         return whole_items(counts[:made], plate) if items else whole_plates(counts[:made], plate)
     size = 0
     for place in range(made):

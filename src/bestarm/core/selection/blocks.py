@@ -36,7 +36,8 @@ def blocks(
     several = chosen.shape[0]
     size = trigger(state.estimate, reading, reading.leader, setting)
     arms[:several] = chosen
-    counts[:several] = max(round(size / several), LEAST, setting.min_batch)
+    items = size // several if size == setting.plate else round(size / several)
+    counts[:several] = max(items, LEAST, setting.min_batch)
     return several
 
 

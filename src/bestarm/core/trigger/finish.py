@@ -16,6 +16,7 @@ from bestarm.core.trigger.aim import EARLY, THRIFT_PARAMETER
 DIAL = ((1.0, 0.05, 0.7, 0.5), (2.0, 0.07, 1.0, 0.65), (2.2, 0.4, 4.0, 0.85))
 CROWD = 25.0  # arms beside the leader that are worth having in one batch
 USUAL = 5.0  # arms for which the dial was tuned
+BLOCK = 0.5  # of what a batch must have: a plate of so many trials is one
 # The same dial for arms with features; l is in pulls a direction.
 SPAN_DIAL = ((1.5, 0.03, 0.5, 0.1), (2.0, 0.07, 1.0, 0.4), (2.5, 0.3, 4.0, 0.8))
 
@@ -34,20 +35,20 @@ def finish(view: View, reading: Reading, arm: int, setting: Setting) -> int:
     least, growth, reach, aim = DIAL[int(setting.own_trigger[0])]
     others = min(setting.arms - 1.0, CROWD)
     together = toward_end(view, reading, aim * (setting.arms / USUAL) ** 0.4, growth, reach, setting)
-    return int(np.ceil(max(together / setting.agents, least * view.grain * (others + math.sqrt(others)))))
+    return in_blocks(together / setting.agents, least * view.grain * (others + math.sqrt(others)), setting)
 
 
 def finish_span(view: View, reading: Reading, arm: int, setting: Setting) -> int:
     """The same for arms with features: at least `l d` pulls, so that a batch can tell all d directions."""
     least, growth, reach, aim = SPAN_DIAL[int(setting.own_trigger[0])]
     together = toward_end(view, reading, aim, growth, reach, setting)
-    return int(np.ceil(max(together / setting.agents, least * setting.features.shape[1], 2.0)))
+    return in_blocks(together / setting.agents, max(least * setting.features.shape[1], 2.0), setting)
 
 
 def finish_items(view: View, reading: Reading, arm: int, setting: Setting) -> int:
     """The same with items: the arms of a batch become fewer as they are ruled out, so batches stay small."""
     growth, reach, aim = ITEMS_DIAL[int(setting.own_trigger[0])]
-    return int(np.ceil(toward_end(view, reading, aim, growth, reach, setting) / setting.agents))
+    return in_blocks(toward_end(view, reading, aim, growth, reach, setting) / setting.agents, 1.0, setting)
 
 
 def toward_end(
@@ -58,6 +59,17 @@ def toward_end(
     missing = samples * max(1.0 / max(reading.evidence, 1e-12) - 1.0, 0.0)
     wanted = max(aim * missing, growth * samples)
     return min(wanted, reach * samples, samples + EARLY * setting.arms)
+
+
+def in_blocks(wanted: float, least: float, setting: Setting) -> int:
+    """The pulls of a batch that should have `wanted` and must have `least`, which may be more.
+
+    What is common to a plate should cancel in every comparison, so a batch is one plate, if that is large
+    enough to compare.
+    """
+    if setting.plate >= max(BLOCK * least, 2.0):
+        return setting.plate
+    return int(np.ceil(max(wanted, least)))
 
 
 FINISH = Trigger(

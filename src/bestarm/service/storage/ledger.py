@@ -116,7 +116,7 @@ class Ledger:
         self._places = {arm: place for place, arm in enumerate(method.problem.arms)}
         self.comparisons: Comparisons | None = None
         self.oddities = Oddities(method)
-        self._made: dict[tuple[int | None, tuple[str, ...]], Made] = {}
+        self._made: dict[tuple[int | None, tuple[str, ...], int, int], Made] = {}
         if method.test.inside_batches:
             control, turn = self._place(method.problem.control), method.pairs or 1.0
             self.comparisons = Comparisons(len(method.problem.arms), control, turn)
@@ -154,7 +154,8 @@ class Ledger:
         no plan is as up to date as that anyway. Where there is a budget, each has a plan of its own.
         """
         site, samples = self.server.sites[agent], self.server.samples
-        known = self._made.get((site.plate, site.cannot))
+        wishes = site.plate, site.cannot, site.plates, site.room
+        known = self._made.get(wishes)
         if known is not None and samples <= known.samples * STILL_GOOD:
             return known
         try:
@@ -165,7 +166,7 @@ class Ledger:
         made = Made(samples, reply, plan.size, plan_text(plan, self.server.arms))
         self.server.asked[agent] = plan.size
         if len(self._made) < MOST_MADE and reply.total is None and self.study.problem.budget is None:
-            self._made[site.plate, site.cannot] = made
+            self._made[wishes] = made
         return made
 
     def answer(self, place: int, plan: Plan | None) -> tuple[Download | Stop, Plan | None]:

@@ -286,6 +286,12 @@ class DownloadAnswer(Shape):
         default=[], examples=[["A", "B"]], description="The study's, where they are not the problem's any more."
     )
     withdrawn: list[str] = Field(default=[], examples=[[]], description="Arms that need not be tried any more.")
+    times: int = Field(
+        default=1,
+        ge=0,
+        examples=[1],
+        description="Batches of the plan that may be in hand, those that wait for their answers included.",
+    )
 
 
 class StopAnswer(Shape):
@@ -342,7 +348,21 @@ class JoinBody(Shape):
         ge=1,
         lt=2**53,
         examples=[24],
-        description="A whole number from 1: trials done at once.",
+        description="A whole number from 1: trials that fit on a plate; a batch is one.",
+    )
+    plates: int = Field(
+        default=1,
+        ge=1,
+        lt=2**53,
+        examples=[1],
+        description="A whole number from 1: batches that the site works on at once.",
+    )
+    room: int = Field(
+        default=1,
+        ge=1,
+        lt=2**53,
+        examples=[1],
+        description="A whole number from 1: trials under way at once; a plan has as many at least.",
     )
     cannot: list[str] = Field(default=[], examples=[[]], description="A list of arms that the site can't do.")
     number: int = Field(

@@ -63,7 +63,9 @@ def router(service: Service) -> APIRouter:
         check_site(request.headers.get(HEADER), __version__)
         body = await read_shape(request, shapes.JoinBody, limits.body)
         found = await service.study(study)
-        entry = Join(str(token.agent), body.journal, body.plate, tuple(body.cannot), body.number)
+        entry = Join(
+            str(token.agent), body.journal, body.plate, tuple(body.cannot), body.number, body.plates, body.room
+        )
         sequence, reply = await storage.join(found, entry)
         method = found.method
         return answer(
