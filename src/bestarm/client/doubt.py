@@ -17,7 +17,7 @@ MOST_TIMES = 6.0  # further from the median than so many times what nine of ten 
 SLIP = 7.0  # with few earlier ones: so many times as large; a decimal point in the wrong place is ten times
 FURTHER = 10.0  # and so many times as far; its square with two
 LARGEST_TIMES = 3.0  # and than so many times what the furthest of them is
-RANGE_IN_NOISE = 20.0  # where the range of rewards is known, this part of it is never far
+RANGE_IN_NOISE = 16.0  # where the range of rewards is known, this part of it is never far
 NORMAL_NINE_OF_TEN = 1.645  # of a normal's deviations are below so many sigma
 
 
