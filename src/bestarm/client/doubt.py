@@ -122,8 +122,9 @@ class Doubts:
         for arm, row in counts.items():
             mean, noise = _mean_of(row, terms)
             own = [_mean_of(one[arm], terms)[0] for one in before if arm in one][-LOOKED_AT:]
-            beside = {other: counts[other] for other in counts if other != arm}
-            every = [_mean_of(one, terms)[0] for rows in (*before, beside) for one in rows.values()]
+            beside = [counts[other] for other in counts if other != arm]
+            rows = [*(one for counted in before for one in counted.values()), *beside]
+            every = [_mean_of(one, terms)[0] for one in rows]
             earlier = own or every[-LOOKED_AT:]
             if is_far(mean, earlier, noise, few=not own):
                 which = f"of {arm!r} " if own else "of this site "
