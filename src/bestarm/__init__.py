@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bestarm.errors import ProblemWarning, ServiceError, UserError
 
 if TYPE_CHECKING:
+    from bestarm.client.doubt import Doubtful
     from bestarm.client.lab import Lab, connect
     from bestarm.core.plan import Plan
     from bestarm.core.tally import Tally
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "METHODS",
     "Agent",
+    "Doubtful",
     "Download",
     "Estimate",
     "Lab",
@@ -68,6 +70,7 @@ __version__ = "0.2.0"
 _PLACES = {
     "METHODS": "methods",
     "Agent": "protocol.agent",
+    "Doubtful": "client.doubt",
     "Download": "protocol.messages",
     "Estimate": "estimation",
     "Lab": "client.lab",

@@ -33,6 +33,10 @@ class ServiceError(RuntimeError):
     """
 
 
+class Unreached(ServiceError):
+    """A server could not be reached at all: it has certainly not seen what was to be sent."""
+
+
 def either(words: Iterable[str]) -> str:
     """Words from which one is to be taken, as a sentence has them.
 

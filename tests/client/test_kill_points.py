@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-import httpx
 import pytest
 from fake_server import FakeServer, open_lab
-from fatal import Fuse, Killed, Statements
+from fatal import Fuse, Killed, Statements, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,20 +17,6 @@ from bestarm.client.journal import Journal
 
 TRIALS = 12
 PROBLEM = Problem(["A", "B", "C"], name="ligands", sigma=2.0**52, delta=0.05, epsilon=0.0)
-
-
-@dataclass
-class Wire(httpx.BaseTransport):
-    """A network that can take the process with it, before a message leaves and after the answer arrived."""
-
-    server: FakeServer
-    fuse: Fuse
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        self.fuse.point()
-        answer = self.server.handle_request(request)
-        self.fuse.point()
-        return answer
 
 
 @dataclass

@@ -140,7 +140,7 @@ def test_a_worksheet_goes_out_and_comes_back(shell: Shell, server: RealServer) -
     assert code == 1
     assert (json.loads(out)["told"], json.loads(out)["known"]) == (8, 1)
     assert [row["line"] for row in json.loads(out)["refused"]] == [2, 3, 4]
-    assert "line 2: trial 1 was told 0.0 and now 0.5; a told reward can't be changed." in err
+    assert "line 2: trial 1 was told 0.0 and now 0.5; if that was a mistake, correct it." in err
     assert server.server.total.samples == 12
     good = [head, *(line.replace(",,", f",0.{k},") for k, line in enumerate(lines[:3]))]
     sheet.write_text("\n".join(good))

@@ -14,8 +14,8 @@ from bestarm.client.connection import Connection
 from bestarm.client.journal import Journal
 from bestarm.client.lab import Lab
 from bestarm.client.patience import Patience
-from bestarm.protocol.entries import Join
-from bestarm.protocol.messages import Conflict, Gap
+from bestarm.protocol.entries import Correction, Join
+from bestarm.protocol.messages import Conflict, Gap, tally_from_json, verdict_to_json
 from bestarm.protocol.version import HEADER, VERSION
 
 OPENED: list[Any] = []  # what is closed after the test
@@ -97,6 +97,12 @@ class FakeServer(httpx.BaseTransport):
                 "terms": self.server.terms.to_json(),
                 "reply": reply.to_json(names),
             }
+        if request.url.path == f"/v1/studies/{self.study}/corrections":
+            fix = json.loads(body)
+            tally = tally_from_json(fix["tally"], self.study, names)
+            self.server.receive(Correction(fix["id"], agent, agent, fix["sequence"], tally, fix["reason"]))
+            verdict = verdict_to_json(self.server.verdict)
+            return 200, {"position": 0, "verdict": verdict, "now": verdict, "sentence": "It is corrected."}
         assert request.url.path == f"/v1/studies/{self.study}/uploads"
         upload = Upload.from_json(json.loads(body), self.problem)
         assert upload.agent == agent

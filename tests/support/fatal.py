@@ -6,6 +6,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
+
 
 class Killed(BaseException):
     """The process is gone: nothing catches this, and nothing works after it."""
@@ -45,3 +47,17 @@ class Statements:
     @property
     def in_transaction(self) -> bool:
         return self.database.in_transaction
+
+
+@dataclass
+class Wire(httpx.BaseTransport):
+    """A network that can take the process with it, before a message leaves and after the answer arrived."""
+
+    server: httpx.BaseTransport
+    fuse: Fuse
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.fuse.point()
+        answer = self.server.handle_request(request)
+        self.fuse.point()
+        return answer

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,16 +15,20 @@ from rich.table import Table
 from bestarm.cli.output import Format, count, make_table, print_json, print_table, say
 from bestarm.client import worksheet
 from bestarm.client.connection import resolve
+from bestarm.client.doubt import Doubtful
+from bestarm.client.exchange import CLOSED
 from bestarm.client.journal import JournalError
 from bestarm.client.lab import HURRY, JOURNAL, Lab, connect
 from bestarm.client.split import differs, in_words
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.protocol.messages import Trial, trial_to_json, verdict_from_json
 from bestarm.reward import YES_NO
+from bestarm.verdict import Reason, Verdict
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 Wait = Annotated[float, typer.Option(min=0.0, help="Seconds to keep trying while the server is away.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Take numbers that look like a slip without a question.")]
 OPTIONS: dict[str, Any] = {
     "url": Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")],
     "token": Annotated[str | None, typer.Option(help="This site's token; or BESTARM_TOKEN.")],
@@ -134,6 +139,7 @@ def ask(
     epilog="""\b
 Examples:
   bestarm tell 17 0.73
+  bestarm tell 17 0.72 0.74 0.73             # one trial, measured three times: the mean counts, once
   bestarm tell --worksheet plate7.csv
   bestarm tell --counts monday.csv           # arm,pulls,sum
 """,
@@ -142,7 +148,13 @@ Examples:
 def tell(
     lab: Lab,
     trial: Annotated[str | None, typer.Argument(help="The trial's number.", show_default=False)] = None,
-    reward: Annotated[str | None, typer.Argument(help="What came out of it.", show_default=False)] = None,
+    reward: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="What came out of it; several measurements of the one trial count once, as their mean.",
+            show_default=False,
+        ),
+    ] = None,
     sheet: Annotated[
         Path | None, typer.Option("--worksheet", metavar="sheet.csv", help="A table with rewards filled in.")
     ] = None,
@@ -150,36 +162,43 @@ def tell(
         Path | None,
         typer.Option(metavar="day.csv", help="A batch that was added up elsewhere: arm,pulls,sum[,squares]."),
     ] = None,
+    correct: Annotated[
+        bool, typer.Option("--correct", help="The file is right, and what was told of it before was not.")
+    ] = False,
+    reason: Annotated[str, typer.Option(help="Why it is corrected; it stays in the study's log.")] = "",
+    yes: Yes = False,
     output: Output = Format.table,
 ) -> None:
     """What came out of an experiment, or of all those that a worksheet has rewards for.
 
     A worksheet may be half filled, and it may be told again: what is known already changes nothing. A line that
-    can't be used is refused by its number, and the others are taken.
+    can't be used is refused by its number, and the others are taken. A number that is far from everything
+    before is asked about: look into the notebook. `bestarm correct` changes what was told.
     """
-    if [sheet, counts, trial].count(None) != 2 or (trial is None) != (reward is None):
+    if [sheet, counts, trial].count(None) != 2 or (trial is None) == bool(reward):
         raise UserError("tell takes a trial and its reward, or --worksheet or --counts with a file.")
+    if correct and trial is not None:
+        raise UserError("--correct is for a file; for a trial there is `bestarm correct TRIAL REWARD`.")
+    if reason and not correct:
+        raise UserError("--reason is for --correct; leave it out.")
     known, refused, uploads = [], [], lab.agent.sequence
     if counts is not None:
-        rows, name = worksheet.read_counts(counts)
         split, size = lab.split, lab.agent.plan.size
-        new = lab.tell_counts(rows, name)
-        did = f"{count(len(rows), 'arm')} counted." if new else f"{counts} was told before, and counts once."
-        if new and split and differs(split, size, {arm: int(str(row[0])) for arm, row in rows.items()}):
+        did, pulls = told_counts(lab, counts, correct, reason, yes)
+        if pulls and split and differs(split, size, pulls):
             did += f" The plan was {in_words(split, size, visitors(lab))}; that these are others is fine."
         report(lab, output, f"{did} {outlook(lab, uploads)} {traffic(lab)}".rstrip())
         return
-    if trial is not None and reward is not None:
-        if not worksheet.TRIAL.fullmatch(trial):
-            raise UserError(f"trial is {trial[:40]!r}; it must be the whole number that was handed out.")
-        known.append(lab.tell(int(trial), worksheet.number(reward)))
+    if trial is not None and reward:
+        number, measured = trial_number(trial), worksheet.measurements(reward)
+        known.append(unless_doubtful(lambda sure: lab.tell(number, measured, sure), yes))
     for row in worksheet.read(sheet) if sheet is not None else []:
         try:
             if row.refusal:
                 raise UserError(row.refusal)
             if row.site not in ("", lab.site):
                 raise UserError(f"it is a trial of {row.site}, and this is {lab.site}.")
-            known.append(lab.tell(Trial(row.trial, row.arm, row.item or None), row.reward))
+            known.append(unless_doubtful(partial(tell_row, lab, row, correct, reason), yes or row.sure))
         except UserError as error:
             refused.append({"line": row.line, "error": str(error)})
     told, before = known.count(True), known.count(False)
@@ -193,6 +212,62 @@ def tell(
         say(f"{sheet}, line {line['line']}: {line['error']}")
     if refused:
         raise typer.Exit(1)
+
+
+def trial_number(text: str) -> int:
+    """The number of a trial, as somebody typed it."""
+    if not worksheet.TRIAL.fullmatch(text):
+        raise UserError(f"trial is {text[:40]!r}; it must be the whole number that was handed out.")
+    return int(text)
+
+
+def tell_row(lab: Lab, row: worksheet.Filled, correct: bool, reason: str, sure: bool) -> bool:
+    """Tell a line of a worksheet, or correct what was told of it."""
+    trial = Trial(row.trial, row.arm, row.item or None)
+    if correct and row.trial not in lab.agent.open:
+        return lab.correct(trial, row.reward, reason, sure)
+    return lab.tell(trial, row.reward, sure)
+
+
+def told_counts(lab: Lab, path: Path, correct: bool, reason: str, yes: bool) -> tuple[str, dict[str, int]]:
+    """Tell a file of counts, or correct what was told of a file of this name.
+
+    What was done, in a sentence, and the pulls of each arm if they are new.
+    """
+    rows, name = worksheet.read_counts(path)
+    before = [one.name for one in lab.journal.all_counted() if one.name.startswith(f"{path.name}/")]
+    if correct:
+        if len(before) != 1:
+            known = "no file" if not before else f"{len(before)} files"
+            raise UserError(f"{known} of the name {path.name} had been told; nothing was corrected.")
+        new = unless_doubtful(lambda sure: lab.correct_counts(before[0], rows, reason, sure), yes)
+        return f"{path.name} is corrected." if new else f"{path.name} was told so already.", {}
+    if before and name not in before and not yes:
+        unless_doubtful(lambda sure: sure or _another(path), yes)
+    new = unless_doubtful(lambda sure: lab.tell_counts(rows, name, sure), yes)
+    if not new:
+        return f"{path} was told before, and counts once.", {}
+    return f"{count(len(rows), 'arm')} counted.", {arm: int(str(row[0])) for arm, row in rows.items()}
+
+
+def _another(path: Path) -> bool:
+    raise Doubtful(
+        f"a file {path.name} was told before with other numbers; if these replace those, use --correct. If it "
+        "is another batch, say that you are sure."
+    )
+
+
+def unless_doubtful(tell: Callable[[bool], bool], yes: bool) -> bool:
+    """Tell something; what is doubtful is asked about, or refused where nobody can be asked."""
+    try:
+        return tell(yes)
+    except Doubtful as error:
+        if not sys.stdin.isatty():
+            raise UserError(f"{str(error).rstrip('.')}: --yes.") from None
+        say(str(error))
+        if not typer.confirm("Are you sure?", err=True):
+            raise UserError("it was not taken.") from None
+        return tell(True)
 
 
 @app.command("give-back")
@@ -249,6 +324,10 @@ def status(lab: Lab, output: Output = Format.table) -> None:
     print_table(outlook(lab))
     if not site["open"] and not site["told"] and (sentence := traffic(lab)):
         print_table(sentence)
+    if site["cannot"]:
+        print_table(f"This site can't do {', '.join(map(with_reason, site['cannot'].items()))}.")
+    if site["corrections"]:
+        print_table(f"{count(site['corrections'], 'correction')} will be sent; `bestarm sync` tries it now.")
     if site["open"]:
         print_table(trial_table(site["open"], "Open trials"))
     if study is not None and not lab.finished:
@@ -263,15 +342,21 @@ def status(lab: Lab, output: Output = Format.table) -> None:
             print_table("Nothing more has to be measured; `bestarm sync` tells this site's journal.")
 
 
+def with_reason(pair: tuple[str, str]) -> str:
+    """A name, and why in brackets."""
+    return f"{pair[0]} ({pair[1]})" if pair[1] else pair[0]
+
+
 def look_for_the_end(lab: Lab) -> None:
     """No trial is worth doing once the study is finished; a server that is away is not waited for."""
-    if lab.finished:
+    if lab.agent.finished:
         return
     try:
         with lab.connection.in_a_hurry(HURRY):
             lab.sync()
     except Refused as error:
-        say(str(error))
+        if error.code != CLOSED:  # `outlook` says that
+            say(str(error))
     except JournalError:
         raise
     except ServiceError:
@@ -341,13 +426,30 @@ def report(lab: Lab, output: Format, sentence: str) -> None:
         print_table(sentence)
 
 
+ENDS = {
+    Reason.BUDGET: "its budget is used up",
+    Reason.DEADLINE: "its deadline has passed",
+    Reason.CLOSED: "it was closed",
+}
+
+
+def ending(verdict: Verdict) -> str:
+    """How a study ended: with the best arm, or without."""
+    if verdict.stopped or verdict.reason not in ENDS:
+        return f"The study is finished: {verdict.arm} is best, after {verdict.samples:,} samples."
+    return f"The study is over, since {ENDS[verdict.reason]}, and the best arm is not known for sure. {verdict}"
+
+
 def outlook(lab: Lab, uploads: int | None = None) -> str:
     """What comes next at this site, in a sentence or two; `uploads` is how many there were before."""
     site = lab.status()
     if lab.verdict is not None:
-        end = f"The study is finished: {lab.verdict.arm} is best, after {lab.verdict.samples:,} samples."
         late = f" {count(site['told'], 'reward')} came later; `bestarm leave` sends them for the record."
-        return end + (late if site["told"] else "")
+        return ending(lab.verdict) + (late if site["told"] else "")
+    if lab.closed:
+        kept = site["told"] + sum(upload.tally.samples for upload in lab.agent.uploads)
+        rest = f" {count(kept, 'reward')} that it did not take stay in this journal." if kept else ""
+        return f"No more trials: {lab.closed}{rest}"
     if site["unsent"]:
         return f"An upload is kept until it can be sent: {lab.waiting_for or '`bestarm sync` sends it.'}"
     sent = uploads is not None and site["uploads"] > uploads

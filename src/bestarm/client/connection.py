@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from bestarm.errors import Refused, ServiceError, UserError
+from bestarm.errors import Refused, ServiceError, Unreached, UserError
 from bestarm.protocol.version import HEADER, VERSION
 
 FILE = "bestarm.toml"
@@ -149,6 +149,8 @@ class Connection:
     def _reaching(self) -> Iterator[None]:
         try:
             yield
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise Unreached(f"the server at {self.url} can't be reached: {error}.") from None
         except httpx.TimeoutException:
             raise ServiceError(f"the server at {self.url} did not answer in time; try again later.") from None
         except httpx.HTTPError as error:

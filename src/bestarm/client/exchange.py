@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,13 +12,15 @@ from urllib.parse import quote
 
 from bestarm.client.agreement import check_identity, check_sequence, identity_of
 from bestarm.client.connection import Connection
-from bestarm.client.journal import Happening, Journal, Line, Said, reply_lines
-from bestarm.errors import Refused, ServiceError, UserError
+from bestarm.client.journal import Happening, Journal, Line, Said, reply_lines, upload_line
+from bestarm.errors import Refused, ServiceError, Unreached, UserError
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Download, Stop, reply_from_json
 from bestarm.protocol.terms import Terms
 from bestarm.protocol.version import check_server
 
+CLOSED = "closed"  # how the server says that a person has closed the study
+log = logging.getLogger("bestarm.client")
 MOST_IN_HAND = 1000  # batches of a site, by itself: who asks for more has forgotten to tell
 
 
@@ -45,6 +48,7 @@ class Exchange:
         self.journal = journal
         self._study = study
         self.lock = threading.RLock()
+        self.notice = ""  # what the server said last of a correction
         self._met = False  # whether this process has compared its journal with the server
         self._agent: Agent | None = None
         self._before = journal.said or Said()  # what the server heard last
@@ -84,7 +88,17 @@ class Exchange:
             if not self.joined:
                 raise UserError(f"journal {self.journal.path}: it has not joined a study yet; sync first.")
             self._agent = self.journal.replay()
+            self._leave_out()
         return self._agent
+
+    def forget_agent(self) -> None:
+        """The journal was changed, and the agent is made anew from it."""
+        self._agent = None
+
+    @property
+    def answered(self) -> int:
+        """How many uploads the server has answered."""
+        return self.agent.sequence - len(self.agent.uploads)
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
@@ -104,17 +118,112 @@ class Exchange:
         self.send()
 
     def send(self) -> None:
-        """Send the uploads that wait, in their order."""
+        """Send the uploads that wait, in their order, and the corrections of those that the server has.
+
+        A correction goes before the next upload, so that no mistake is left that it could decide with.
+        """
         while True:
+            self._send_corrections()
             with self.lock:
                 if self.agent.upload is None:
                     return
-                if not self.journal.sent:
+                first_time = not self.journal.sent
+                if first_time:
                     self.journal.append(self._sent())
                 body, terms = self.journal.upload, self.agent.terms
-            answer = self.connection.call("POST", f"{self.place()}/uploads", body)
+            try:
+                answer = self._call("uploads", body)
+            except Unreached:
+                if first_time:
+                    with self.lock:
+                        self.journal.forget_sent()
+                raise
             with self.lock:
-                self._receive(self._reply(answer, terms))
+                reply = self._reply(answer, terms)
+                self._receive(reply)
+                self._take_back(reply)
+
+    def _call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
+        """A site's message; a study that was closed is remembered, and so is one that goes on."""
+        try:
+            answer = self.connection.call("POST", f"{self.place()}/{what}", body)
+        except Refused as error:
+            if error.code == CLOSED and self.joined:
+                with self.lock:
+                    self.journal.note_closed(str(error))
+            raise
+        with self.lock:
+            self.journal.note_closed("")
+        return answer
+
+    def _send_corrections(self) -> None:
+        """Send what the server can take now. One that it will never take stays in the history, as refused."""
+        over = False
+        while True:
+            with self.lock:
+                waiting = self.journal.past.waiting()
+                fix = next((fix for fix in waiting if fix.sequence <= self.answered), None)
+            if fix is None:
+                break
+            try:
+                answer = self.connection.call("POST", f"{self.place()}/corrections", fix.body)
+                over = over or bool((answer.get("verdict") or {}).get("stopped"))
+            except Refused as error:
+                if error.code == CLOSED or error.status not in (409, 422):
+                    self.notice = f"a correction waits, since the server does not take it now: {error}"
+                    log.warning("%s", self.notice)
+                    return
+                answer = {"refused": True, "sentence": f"the server refused the correction: {error}"}
+            with self.lock:
+                self.journal.acknowledge(fix.number, answer)
+            self.notice = str(answer.get("sentence") or "")
+        if over and self.agent.upload is None and not self.agent.finished:
+            self._meet()
+
+    def _take_back(self, reply: Download | Stop) -> None:
+        """Close what is open of arms that were withdrawn, and begin nothing more with them."""
+        if isinstance(reply, Stop) or not reply.withdrawn or self.agent.finished:
+            return
+        with self.all_or_nothing():
+            before, arms = self.agent.plan, self.agent.terms.arms
+            gone = [name for name in reply.withdrawn if name in arms]
+            lines = self.drop(gone, "withdrawn")
+            self.agent.leave_out([arms.index(name) for name in gone])
+            if lines or self.agent.plan != before:
+                self.journal.append(*lines, *reply_lines(self.agent, reply))
+
+    def drop(self, names: Iterable[str], why: str) -> list[Line]:
+        """The lines for arms that are done no more in any batch in hand; the agent has dropped them."""
+        lines: list[Line] = []
+        for name in names:
+            arm = self.agent.terms.arms.index(name)
+            for first, batch in list(self.agent.batches.items()):
+                if arm not in batch.plan.arms or arm in batch.dropped:
+                    continue
+                lines.append(Line(Happening.DROPPED, arm=name, body=why, batch=first))
+                if self.agent.drop(first, arm) is not None:
+                    lines.append(upload_line(self.agent, first))
+        self._leave_out()
+        return lines
+
+    def _leave_out(self) -> None:
+        """Nothing new is begun with arms that the site can't do."""
+        assert self._agent is not None
+        arms = self._agent.terms.arms
+        said = self.journal.said or Said()
+        self._agent.leave_out([arms.index(name) for name in said.cannot if name in arms])
+
+    def can_do(self, cannot: tuple[str, ...], reasons: Mapping[str, str]) -> None:
+        """Let these be the arms that the site can't do, from now on; the server hears of it next time."""
+        said = self.journal.said
+        assert said is not None
+        new = [arm for arm in cannot if arm not in said.cannot]
+        now = replace(said, cannot=cannot, number=said.number + 1)
+        with self.all_or_nothing():
+            lines = self.drop(new, "cannot")
+            self.journal.append(*lines, said=now, reasons=reasons)
+        self._leave_out()
+        self._met = False
 
     def _sent(self) -> Line:
         """That the first of the uploads is about to be sent."""
@@ -168,6 +277,7 @@ class Exchange:
                 reply = self._reply(answer, self.agent.terms)
                 if self._takes(reply):
                     self._receive(reply)
+                self._take_back(reply)
             else:
                 agent = Agent(theirs.terms, theirs.agent, self.journal.chance)
                 reply = self._reply(answer, agent.terms)
@@ -186,7 +296,7 @@ class Exchange:
         if (said.plates, said.room) != (1, 1):
             body |= {"plates": said.plates, "room": said.room}
         try:
-            answer = self.connection.call("POST", f"{self.place()}/join", body)
+            answer = self._call("join", body)
         except Refused as error:
             if error.status == 422:
                 check_server(self.connection.call("GET", "/healthz").get("protocol"), self.connection.url)
@@ -215,3 +325,4 @@ class Exchange:
         with self.all_or_nothing():
             self.agent.receive(reply)
             self.journal.append(*reply_lines(self.agent, reply))
+            self._leave_out()

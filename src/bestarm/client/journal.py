@@ -11,16 +11,19 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from bestarm.client import past
 from bestarm.client.items import Items, Label, check_same, checked_items
-from bestarm.client.upgrade import FIRST, upgrade
+from bestarm.client.past import Counted, Past, Told, as_corrected
+from bestarm.client.upgrade import OLDER, upgrade
 from bestarm.core.plan import Plan
 from bestarm.errors import ServiceError, UserError
 from bestarm.protocol.agent import Agent
@@ -28,18 +31,20 @@ from bestarm.protocol.messages import Download, Stop, Trial, reply_from_json
 from bestarm.protocol.terms import Terms
 
 APPLICATION = 0x62657374  # "best", where SQLite keeps whose file it is
-VERSION = 3
-KEPT = 100_000  # told trials that are remembered after their batch was answered, about 4 MB
+VERSION = 4
 SCHEMA = (
     "CREATE TABLE about (body TEXT NOT NULL)",
     "CREATE TABLE own (id TEXT NOT NULL, seed TEXT NOT NULL)",
     "CREATE TABLE said (number INTEGER NOT NULL, plate INTEGER, cannot TEXT NOT NULL,"
     " plates INTEGER NOT NULL DEFAULT 1, room INTEGER NOT NULL DEFAULT 1)",
     "CREATE TABLE items (labels TEXT NOT NULL)",
+    "CREATE TABLE closed (sentence TEXT NOT NULL)",
+    "CREATE TABLE cannot (arm TEXT PRIMARY KEY, reason TEXT NOT NULL)",
     "CREATE TABLE counted (name TEXT PRIMARY KEY, body TEXT NOT NULL)",
     "CREATE TABLE batch (position INTEGER PRIMARY KEY, event TEXT NOT NULL, trial INTEGER NOT NULL,"
-    " arm TEXT NOT NULL, reward REAL NOT NULL, body TEXT NOT NULL, batch INTEGER NOT NULL DEFAULT 0)",
-    "CREATE TABLE told (trial INTEGER PRIMARY KEY, arm TEXT NOT NULL, reward REAL NOT NULL)",
+    " arm TEXT NOT NULL, reward REAL NOT NULL, body TEXT NOT NULL, batch INTEGER NOT NULL DEFAULT 0,"
+    " at TEXT NOT NULL DEFAULT '')",
+    *past.SCHEMA,
     f"PRAGMA application_id = {APPLICATION}",
 )
 
@@ -57,6 +62,7 @@ class Happening(Enum):
     ASKED = "asked"
     TOLD = "told"
     GIVEN_BACK = "given_back"
+    DROPPED = "dropped"  # an arm, from a batch in hand: it was withdrawn, or the site can't do it any more
     COUNTED = "counted"  # a whole batch that was added up elsewhere
     UPLOAD = "upload"
     SENT = "sent"  # for the first time, or about to be
@@ -119,12 +125,24 @@ class Said:
     room: int = 1
 
 
+def now() -> str:
+    """The time, as the journal writes it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 class Journal:
     """The log of one agent in one file, which one process at a time can use; the lock ends with the process."""
 
-    def __init__(self, path: str | os.PathLike[str], patience: float = 2.0, seed: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        patience: float = 2.0,
+        seed: str | None = None,
+        clock: Callable[[], str] = now,
+    ) -> None:
         """`seed` is for the order of a new journal's trials, and drawn if it is not given."""
         self.path = Path(path)
+        self.clock = clock
         if not self.path.absolute().parent.is_dir():
             raise UserError(f"journal {self.path}: the folder does not exist.")
         with self._explained("opened"):
@@ -139,6 +157,7 @@ class Journal:
                 self.identity = self._read_identity()
                 self.said = self._read_said()
                 self.items = Items(self._read_labels(), self.seed)
+                self.closed = self._read_closed()
         except BaseException:
             self._database.close()
             raise
@@ -152,10 +171,10 @@ class Journal:
         )
         if not new and application != APPLICATION:
             raise UserError(f"journal {self.path}: it is a database, but not a journal; name another file.")
-        if not new and version not in (FIRST, VERSION):
+        if not new and version not in (*OLDER, VERSION):
             raise UserError(
                 f"journal {self.path}: another version of bestarm wrote it (format {version}, and this one "
-                f"reads {FIRST} and {VERSION}); pip install --upgrade bestarm."
+                f"reads {OLDER[0]} to {VERSION}); pip install --upgrade bestarm."
             )
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
@@ -167,7 +186,7 @@ class Journal:
                     run(statement)
                 run("INSERT INTO own VALUES (?, ?)", [secrets.token_hex(8), seed])
             else:
-                upgrade(run, seed)
+                upgrade(run, seed, version)
             run(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
@@ -206,6 +225,20 @@ class Journal:
         row = self._database.execute("SELECT plate, cannot, number, plates, room FROM said").fetchone()
         return None if row is None else Said(row[0], tuple(json.loads(row[1])), *row[2:])
 
+    def _read_closed(self) -> str:
+        row = self._database.execute("SELECT sentence FROM closed").fetchone()
+        return "" if row is None else str(row[0])
+
+    def note_closed(self, sentence: str) -> None:
+        """Write down that the study was closed, in the server's words; or, without any, that it goes on."""
+        if sentence == self.closed:
+            return
+        with self._explained("written"), self._transaction():
+            self._database.execute("DELETE FROM closed")
+            if sentence:
+                self._database.execute("INSERT INTO closed VALUES (?)", [sentence])
+        self.closed = sentence
+
     def _read_labels(self) -> tuple[Label, ...]:
         row = self._database.execute("SELECT labels FROM items").fetchone()
         return () if row is None else tuple(json.loads(row[0]))
@@ -226,12 +259,19 @@ class Journal:
 
     def say(self, said: Said) -> None:
         """Write down how the site works, before the server hears of it."""
-        run = self._database.execute
         with self._explained("written"), self._transaction():
-            run("DELETE FROM said")
-            row = [said.number, said.plate, json.dumps(said.cannot), said.plates, said.room]
-            run("INSERT INTO said VALUES (?, ?, ?, ?, ?)", row)
+            self._say(said)
         self.said = said
+
+    def _say(self, said: Said) -> None:
+        run = self._database.execute
+        run("DELETE FROM said")
+        row = [said.number, said.plate, json.dumps(said.cannot), said.plates, said.room]
+        run("INSERT INTO said VALUES (?, ?, ?, ?, ?)", row)
+
+    def reasons(self) -> dict[str, str]:
+        """Why the site can't do some of the arms, where it has said so."""
+        return dict(self._database.execute("SELECT arm, reason FROM cannot").fetchall())
 
     def chance(self, number: int) -> float:
         """A number from 0 to 1 for each trial: with it the trial's arm is drawn from what is left of the plan.
@@ -240,16 +280,27 @@ class Journal:
         """
         return Random(f"{self.seed}/{number}").random()
 
-    def append(self, *lines: Line, joined: Identity | None = None) -> None:
+    def append(
+        self,
+        *lines: Line,
+        joined: Identity | None = None,
+        said: Said | None = None,
+        reasons: Mapping[str, str] | None = None,
+    ) -> None:
         """Add lines in one transaction; once this returns they survive anything.
 
         A download says how many uploads are answered, and their batches shrink.
-        `joined` says, with the first line, whose journal this is.
+        `joined` says, with the first line, whose journal this is; `said` how the site works from now on, and
+        `reasons` why.
         """
         run = self._database.execute
         with self._explained("written"), self._transaction():
             if joined is not None:
                 run("INSERT INTO about VALUES (?)", [json.dumps(joined.to_json())])
+            if said is not None:
+                self._say(said)
+            for arm, reason in (reasons or {}).items():
+                run("INSERT OR REPLACE INTO cannot VALUES (?, ?)", [arm, reason])
             for line in lines:
                 if line.what is Happening.DOWNLOAD:
                     self._shrink(json.loads(line.body)["sequence"])
@@ -263,19 +314,29 @@ class Journal:
                     line.reward,
                     line.body,
                     line.batch,
+                    self.clock(),
                 ]
-                run(f"INSERT OR REPLACE INTO batch VALUES (coalesce(?, {NEXT}), ?, ?, ?, ?, ?, ?)", row)
+                run(f"INSERT OR REPLACE INTO batch VALUES (coalesce(?, {NEXT}), ?, ?, ?, ?, ?, ?, ?)", row)
         self.identity = joined or self.identity
+        self.said = said or self.said
 
     def _shrink(self, answered: int) -> None:
-        """Keep of batches whose uploads were answered only what was told."""
+        """Keep of batches whose uploads were answered what was told, and what is needed to add it up again."""
         run = self._database.execute
         for batch, body in run("SELECT batch, body FROM batch WHERE event = 'upload'").fetchall():
-            if json.loads(body)["sequence"] <= answered:
-                told = "SELECT trial, arm, reward FROM batch WHERE event = 'told' AND batch = ?"
-                run(f"INSERT INTO told {told}", [batch])
-                run("DELETE FROM told WHERE trial <= (SELECT max(trial) FROM told) - ?", [KEPT])
+            sequence = json.loads(body)["sequence"]
+            if sequence <= answered:
+                self.past.keep(batch, sequence, json.dumps(_plan_body(self._plan_in(batch))))
                 run("DELETE FROM batch WHERE batch = ?", [batch])
+
+    def _plan_in(self, batch: int) -> Plan:
+        """The plan of a batch that is not answered yet; that of counts is the one that there was."""
+        run = self._database.execute
+        found = run("SELECT body FROM batch WHERE event = 'begun' AND batch = ?", [batch]).fetchone()
+        if found is None:
+            found = run("SELECT body FROM batch WHERE event = 'download'").fetchone()
+        body = json.loads(found[0])
+        return _plan_of(body.get("plan", body))
 
     def lines(self) -> Iterator[Line]:
         """What the server said last, and what has happened in the batches in hand and those not answered."""
@@ -290,14 +351,113 @@ class Journal:
         row = self._database.execute("SELECT body FROM counted WHERE name = ?", [name]).fetchone()
         return None if row is None else str(row[0])
 
-    def told(self, trial: int) -> tuple[str, float] | None:
-        """The arm and the reward of a trial that was told."""
+    @property
+    def past(self) -> Past:
+        """What was told in batches that the server has answered, and every correction."""
+        return Past(self._database.execute)
+
+    def told(self) -> list[Told]:
+        """The rewards that are not answered yet, as they count now, in the order in which they were told."""
+        rows = self._database.execute(
+            "SELECT told.trial, told.arm, told.reward, CAST(asked.body AS INTEGER), told.body,"
+            " told.at, upload.body"
+            " FROM batch told JOIN batch asked ON asked.trial = told.trial AND asked.event = 'asked'"
+            " LEFT JOIN batch upload ON upload.batch = told.batch AND upload.event = 'upload'"
+            " WHERE told.event = 'told' ORDER BY told.position"
+        ).fetchall()
+        corrected = self.past.corrected() if rows else {}
+        found = []
+        for *told, at, upload in rows:
+            sequence = json.loads(upload)["sequence"] if upload else 0
+            found.append(as_corrected(past.told_in([*told, sequence, at]), corrected))
+        return found
+
+    def why_dropped(self, trial: int) -> tuple[str, str] | None:
+        """The arm of a trial that was taken back, and why."""
         row = self._database.execute(
-            "SELECT arm, reward FROM told WHERE trial = ?1"
-            " UNION ALL SELECT arm, reward FROM batch WHERE event = 'told' AND trial = ?1",
+            "SELECT asked.arm, dropped.body FROM batch asked JOIN batch dropped ON dropped.batch = asked.batch"
+            " AND dropped.arm = asked.arm AND dropped.event = 'dropped' AND dropped.position > asked.position"
+            " WHERE asked.event = 'asked' AND asked.trial = ?",
             [trial],
         ).fetchone()
         return None if row is None else (row[0], row[1])
+
+    def find(self, trial: int) -> Told | None:
+        """The reward of a trial that was told, as it counts now."""
+        return self.past.find(trial) or next((one for one in self.told() if one.trial == trial), None)
+
+    def of_batch(self, sequence: int) -> tuple[list[Told], Plan | None]:
+        """The rewards of a batch that has an upload, in the order in which they were told, and its plan."""
+        told = [one for one in self.told() if one.sequence == sequence]
+        if not told:
+            return self.past.of_batch(sequence), self.past.plan(sequence)
+        uploads = self._database.execute("SELECT batch, body FROM batch WHERE event = 'upload'").fetchall()
+        (batch,) = (batch for batch, body in uploads if json.loads(body)["sequence"] == sequence)
+        return told, self._plan_in(batch)
+
+    def plan_of(self, sequence: int) -> Plan | None:
+        """The plan that there was when counts were told."""
+        return self.past.plan(sequence) or self._plan_in(-sequence)
+
+    def all_counted(self) -> list[Counted]:
+        """All counts that were told, oldest first, as they count now."""
+        rows = self._database.execute(
+            "SELECT counted.arm, counted.body, upload.body, counted.at FROM batch counted"
+            " JOIN batch upload ON upload.batch = counted.batch AND upload.event = 'upload'"
+            " WHERE counted.event = 'counted' ORDER BY counted.position"
+        ).fetchall()
+        found = list(self.past.counted())
+        for name, body, upload, at in rows:
+            sequence = json.loads(upload)["sequence"]
+            found.append(Counted(name, self.past.counts_now(name, body), sequence, at))
+        return found
+
+    def amend(self, told: Told | Counted, now: Any, reason: str) -> None:
+        """Change what was told in a batch that nobody has seen: it is added up anew, from the raw rewards."""
+        assert self.identity is not None
+        query = "SELECT position, event, trial, arm, reward, body, batch FROM batch ORDER BY position"
+        agent, changed = Agent(self.identity.terms, self.identity.agent, self.chance), []
+        for position, what, *others in self._database.execute(query).fetchall():
+            line = amended = Line(Happening(what), *others)
+            if isinstance(told, Told) and line.what is Happening.TOLD and line.trial == told.trial:
+                reward, measured = past.counts_as(now)
+                amended = replace(line, reward=reward, body=json.dumps(measured) if measured else "")
+            elif isinstance(told, Counted) and line.what is Happening.COUNTED and line.arm == told.name:
+                amended = replace(line, body=json.dumps(now))
+            elif line.what is Happening.UPLOAD:
+                agent.close_batch(line.batch)
+                amended = upload_line(agent, line.batch)
+            _repeat(agent, amended)
+            if amended != line:
+                changed.append([amended.reward, amended.body, position])
+        with self._explained("written"), self._transaction():
+            for row in changed:
+                self._database.execute("UPDATE batch SET reward = ?, body = ? WHERE position = ?", row)
+            if isinstance(told, Counted):
+                self._database.execute(
+                    "UPDATE counted SET body = ? WHERE name = ?", [json.dumps(now), told.name]
+                )
+            self.past.correct(told, now, reason, self.clock(), self.identity.agent)
+
+    def queue(self, told: Told | Counted, now: Any, reason: str, tally: Any) -> None:
+        """Write down a correction of a batch that the server has, or may have: a message that waits."""
+        assert self.identity is not None
+        with self._explained("written"), self._transaction():
+            self.past.correct(told, now, reason, self.clock(), self.identity.agent, tally)
+            if isinstance(told, Counted):
+                self._database.execute(
+                    "UPDATE counted SET body = ? WHERE name = ?", [json.dumps(now), told.name]
+                )
+
+    def forget_sent(self) -> None:
+        """The upload that was about to be sent was not: the server could not be reached at all."""
+        with self._explained("written"), self._transaction():
+            self._database.execute("DELETE FROM batch WHERE event = 'sent'")
+
+    def acknowledge(self, number: int, answer: Mapping[str, Any]) -> None:
+        """The server has answered a correction."""
+        with self._explained("written"), self._transaction():
+            self.past.acknowledge(number, answer)
 
     @property
     def upload(self) -> dict[str, Any]:
@@ -382,6 +542,8 @@ def _repeat(agent: Agent, line: Line) -> None:
         agent.tell(line.trial, line.reward)
     elif line.what is Happening.GIVEN_BACK:
         agent.give_back(line.trial)
+    elif line.what is Happening.DROPPED:
+        agent.drop(line.batch, agent.terms.arms.index(line.arm))
     elif line.what is Happening.COUNTED:
         agent.tell_counts(json.loads(line.body))
     elif line.what is Happening.UPLOAD:

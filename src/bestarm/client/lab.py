@@ -17,9 +17,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import httpx
 
 from bestarm.client.connection import Connection
+from bestarm.client.corrections import change, check_reason, counts_tally
+from bestarm.client.doubt import Doubts
 from bestarm.client.exchange import Exchange
-from bestarm.client.journal import Happening, Journal, JournalError, Line, asked_lines, upload_line
+from bestarm.client.history import History, history_of
+from bestarm.client.journal import Happening, Journal, JournalError, Line, Said, asked_lines, upload_line
 from bestarm.client.overview import Overview
+from bestarm.client.past import counts_as
 from bestarm.client.patience import Patience
 from bestarm.client.split import split_of
 from bestarm.client.wells import place_of
@@ -27,6 +31,7 @@ from bestarm.errors import ProblemWarning, ServiceError, UserError
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Trial, trial_to_json, verdict_to_json
 from bestarm.protocol.terms import Terms
+from bestarm.reward import YES_NO
 from bestarm.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -108,6 +113,7 @@ class Lab:
         self.waiting_for = ""  # what keeps this site from going on, in a sentence; empty if nothing does
         self._exchange = Exchange(connection, journal, study, plate, cannot)
         self._lock = self._exchange.lock
+        self._doubts = Doubts(journal)
         self._changed = threading.Condition(self._lock)  # there may be trials to hand out, or the verdict
         self._wire = threading.Lock()  # held by the one thread that speaks to the server
         self._wanted = 0  # trials that are being asked for
@@ -179,8 +185,13 @@ class Lab:
 
     @property
     def finished(self) -> bool:
-        """Whether the server has said which arm is best."""
-        return self.agent.finished
+        """Whether there is nothing more to do: the best arm is known, or the study is over, or was closed."""
+        return self.agent.finished or bool(self.closed)
+
+    @property
+    def closed(self) -> str:
+        """What the server said of a study that a person has closed, as long as it has said nothing else."""
+        return self.journal.closed
 
     @property
     def verdict(self) -> Verdict | None:
@@ -197,6 +208,8 @@ class Lab:
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise UserError(f"n is {n!r}; it must be a whole number of at least 1.")
+        if self.closed and not self.agent.finished:
+            self._look_again()
         with self._lock:
             self._wanted += n
         try:
@@ -208,6 +221,15 @@ class Lab:
         finally:
             with self._lock:
                 self._wanted -= n
+
+    def _look_again(self) -> None:
+        """A study that was closed may go on; if nobody says so it stays closed."""
+        try:
+            self.sync()
+        except JournalError:
+            raise
+        except (ServiceError, UserError) as error:
+            log.info("%s", error)
 
     def _obtain(self, n: int) -> list[Trial]:
         """Trials, from the plan at hand or from the server's next one."""
@@ -317,30 +339,148 @@ class Lab:
         item = self.agent.items.get(number)
         return None if item is None else self.journal.items.label(item)
 
-    def tell(self, trial: Trial | int, reward: float) -> bool:
+    def tell(self, trial: Trial | int, reward: float | Sequence[float], sure: bool = False) -> bool:
         """Record what a trial gave; when this returns, the reward is safe. False if it was known already.
+
+        Several numbers are measurements of the one trial: their mean counts, once, since three measurements of
+        one preparation are not three experiments. The journal keeps them all.
+
+        A reward that is far from all that this site has told of the arm is a `Doubtful`, and nothing is
+        recorded, unless you are `sure`. Answer from the notebook, not by whether you like the number.
 
         The reward that fills the plan makes an upload, and it is sent if the server can be reached; if not,
         the next `ask`, `tell` or `sync` sends it.
         """
         with self._lock:
             number = _number(trial)
-            reward = self.terms.check_reward(reward)
+            reward, measured = self._measured(reward)
             if number not in self.agent.open:
-                return self._already_told(trial, reward)
+                return self._already_told(trial, reward, measured)
             arm = self.terms.arms[self.agent.open[number]]
             self._check_arm(trial, arm)
             self._check_item(trial, self._label(number))
+            if not sure:
+                self._doubts.check_rewards(arm, measured or [reward], self.terms)
             batch = self.agent.batch_of(number)
             with self._exchange.all_or_nothing():
-                lines = [Line(Happening.TOLD, number, arm, reward, batch=batch)]
+                body = json.dumps(measured) if measured else ""
+                lines = [Line(Happening.TOLD, number, arm, reward, body, batch)]
                 if self.agent.tell(number, reward) is not None:
                     lines.append(upload_line(self.agent, batch))
                 self.journal.append(*lines)
+            self._doubts.saw(arm, reward)
         self._try_to_send()
         return True
 
-    def tell_counts(self, counts: Mapping[str, Sequence[Any]], name: str = "") -> bool:
+    def _measured(self, reward: float | Sequence[float]) -> tuple[float, tuple[float, ...]]:
+        """What a trial counts as, and its single measurements if there are several; each is checked."""
+        several = list(reward) if isinstance(reward, list | tuple) else [reward]
+        if not several:
+            raise UserError("reward is an empty list; give what was measured.")
+        checked = [self.terms.check_reward(one) for one in several]
+        mean, measured = counts_as(checked if len(checked) > 1 else checked[0])
+        if self.terms.rewards == YES_NO and len(set(checked)) > 1:
+            raise UserError(
+                f"reward is {reward!r}; rewards are 0 or 1, and measurements of one trial must agree on it."
+            )
+        return mean, measured
+
+    def correct(
+        self, trial: Trial | int, reward: float | Sequence[float], reason: str = "", sure: bool = False
+    ) -> bool:
+        """Change what was told of a trial; False if it was told so already. When this returns, it is safe.
+
+        As long as the batch was not sent, the server never hears of the mistake. Afterwards the tally of the
+        whole batch is made anew from this site's raw rewards, and sent as a correction, with its reason, which
+        stays in the study's log; if the server is away, `ask`, `tell` or `sync` sends it later. Until the
+        study is decided it is read again with the right number. Then the verdict stays, and `notice` says what
+        the answer would be now. Correct what was written down wrongly, never what you do not like.
+        """
+        reason = check_reason(reason)
+        with self._lock:
+            number = _number(trial)
+            new, measured = self._measured(reward)
+            if number in self.agent.open:
+                raise UserError(f"trial {number} was not told yet; tell it.")
+            told = self.journal.find(number)
+            if told is None:
+                raise self._never_told(number)
+            self._check_arm(trial, told.arm)
+            if (told.reward, told.measured) == (new, measured):
+                return False
+            if not sure:
+                self._doubts.check_rewards(told.arm, measured or [new], self.terms, leave_out=number)
+            change(self._exchange, told, list(measured) or new, reason)
+            self._doubts.forget()
+        self._try_to_send()
+        return True
+
+    def correct_counts(
+        self, name: str, counts: Mapping[str, Sequence[Any]], reason: str = "", sure: bool = False
+    ) -> bool:
+        """Change all counts that were told under a name, as `correct` does; False if they were so already."""
+        reason = check_reason(reason)
+        with self._lock:
+            known = [one for one in self.journal.all_counted() if one.name == name and name]
+            if not known:
+                raise UserError(f"no counts were told under the name {name!r}; tell them.")
+            rows = {arm: list(row) for arm, row in counts.items()}
+            if known[0].counts == rows:
+                return False
+            counts_tally(self._exchange, rows, self.journal.plan_of(known[0].sequence))
+            if not sure:
+                self._doubts.check_counts(rows, self.terms, leave_out=name)
+            change(self._exchange, known[0], rows, reason)
+        self._try_to_send()
+        return True
+
+    def history(self) -> History:
+        """What this site has told, newest last, with what was corrected; `to_pandas()` makes a table of it."""
+        with self._lock:
+            return history_of(self.journal, self._exchange.answered if self.joined else 0)
+
+    def cannot(self, arm: str, reason: str = "") -> int:
+        """This site can't do an arm from now on, for a reason that is not its rewards: the reagent is used up.
+
+        It holds at once for everything that was not handed out, and is remembered; open trials of the arm are
+        given back, and how many is returned. What was told of it stays. `can_again` takes it back.
+        """
+        reason = check_reason(reason)
+        with self._lock:
+            said = self._said_of(arm)
+            opened = sum(trial.arm == arm for trial in self.open)
+            if arm not in said.cannot:
+                if not set(self.terms.arms) - set(said.cannot) - {arm}:
+                    raise UserError(
+                        f"{arm!r} is the last arm that this site can do; `leave` if it can do none."
+                    )
+                self._exchange.can_do((*said.cannot, arm), {arm: reason})
+        self._heard()
+        return opened
+
+    def can_again(self, arm: str) -> None:
+        """This site can do an arm again, from the next plan on."""
+        with self._lock:
+            said = self._said_of(arm)
+            if arm not in said.cannot:
+                raise UserError(f"this site never said that it can't do {arm!r}.")
+            self._exchange.can_do(tuple(one for one in said.cannot if one != arm), {})
+        self._heard()
+
+    def _said_of(self, arm: object) -> Said:
+        if arm not in self.terms.arms:
+            raise UserError(f"{arm!r} is not an arm of the study; there are {', '.join(self.terms.arms)}.")
+        return self.journal.said or Said()
+
+    def _heard(self) -> None:
+        """Tell the server of it, if it can be reached; send what that has completed."""
+        try:
+            with self.connection.in_a_hurry(HURRY):
+                self.try_to_say()
+        except UserError as error:
+            log.info("the server does not know yet how this site works: %s", error)
+
+    def tell_counts(self, counts: Mapping[str, Sequence[Any]], name: str = "", sure: bool = False) -> bool:
         """Record a batch that was added up elsewhere: `{"A": (5000, 251), "B": (5000, 203)}`, pulls and sums.
 
         Where sigma is measured a third number is needed, the sum of squares. With items a row is `(pulls, sum,
@@ -348,7 +488,8 @@ class Lab:
         the plan's. The batch is sent if the server can be reached; if not, the next `ask` or `sync` does it.
 
         Under a `name` the same counts told again change nothing (False), and others are refused. Without one
-        every call is another batch.
+        every call is another batch. A mean that is far from those told before is a `Doubtful`, unless you are
+        `sure`.
         """
         with self._lock:
             body = json.dumps({arm: list(row) for arm, row in counts.items()})
@@ -357,30 +498,44 @@ class Lab:
                 if known == body:
                     return False
                 raise UserError(
-                    f"the counts {name!r} were told before, with other numbers; a batch counts once."
+                    f"the counts {name!r} were told before, with other numbers; a batch counts once. If these "
+                    "are right, correct them."
                 )
         self._try_to_send()
         with self._lock, self._exchange.all_or_nothing():
             batch = -self.agent.tell_counts(json.loads(body)).sequence
+            if not sure:
+                self._doubts.check_counts(json.loads(body), self.terms)
             line = Line(Happening.COUNTED, arm=name, body=body, batch=batch)
             self.journal.append(line, upload_line(self.agent, batch))
         self._try_to_send()
         return True
 
-    def _already_told(self, trial: Trial | int, reward: float) -> bool:
+    def _already_told(self, trial: Trial | int, reward: float, measured: tuple[float, ...]) -> bool:
         number = _number(trial)
-        if not 0 < number < self.agent.next_number:
-            raise UserError(f"trial {number} was never handed out.")
-        told = self.journal.told(number)
-        if told is not None:
-            arm, known = told
-            self._check_arm(trial, arm)
-            if known == reward:
-                return False
-            raise UserError(
-                f"trial {number} was told {known!r} and now {reward!r}; a told reward can't be changed."
-            )
+        told = self.journal.find(number) if 0 < number < self.agent.next_number else None
+        if told is None:
+            raise self._never_told(number)
+        self._check_arm(trial, told.arm)
+        if (told.reward, told.measured) == (reward, measured):
+            return False
+        before, now = (
+            list(several) or one for one, several in ((told.reward, told.measured), (reward, measured))
+        )
         raise UserError(
+            f"trial {number} was told {before!r} and now {now!r}; if that was a mistake, correct it."
+        )
+
+    def _never_told(self, number: int) -> UserError:
+        """Why a trial that is not open was not told either."""
+        if not 0 < number < self.agent.next_number:
+            return UserError(f"trial {number} was never handed out.")
+        dropped = self.journal.why_dropped(number)
+        if dropped is not None and dropped[1] == "withdrawn":
+            return UserError(f"arm {dropped[0]!r} was withdrawn from the study, and trial {number} taken back.")
+        if dropped is not None:
+            return UserError(f"this site can't do {dropped[0]!r}, and trial {number} was given back.")
+        return UserError(
             f"trial {number} is not open any more: it was given back, or its batch was sent without it."
         )
 
@@ -462,7 +617,8 @@ class Lab:
             return {
                 "study": identity.study,
                 "agent": identity.agent,
-                "finished": agent.finished,
+                "finished": self.finished,
+                "closed": self.closed,
                 "verdict": None if agent.verdict is None else verdict_to_json(agent.verdict),
                 "uploads": agent.sequence,
                 "unsent": len(agent.uploads),
@@ -472,8 +628,15 @@ class Lab:
                 "split": self.split,
                 "told": agent.local.samples,
                 "open": [trial_to_json(trial) for trial in self.open],
+                "corrections": len(self.journal.past.waiting()),
+                "cannot": self._reasons(),
                 "waiting_for": self.waiting_for,
             }
+
+    def _reasons(self) -> dict[str, str]:
+        """The arms that this site can't do, and why."""
+        reasons = self.journal.reasons()
+        return {arm: reasons.get(arm, "") for arm in (self.journal.said or Said()).cannot}
 
     def study(self) -> Overview:
         """Where the whole study stands, from the server: plain values, which a notebook shows as a picture."""
@@ -522,7 +685,7 @@ class Lab:
 
         Whoever is sending already sends this too, once it has looked again.
         """
-        while self.agent.upload is not None and self._wire.acquire(blocking=False):
+        while self._has_to_send() and self._wire.acquire(blocking=False):
             try:
                 with self._noting():
                     self._exchange.send_and_fetch()
@@ -534,6 +697,13 @@ class Lab:
             finally:
                 self._wire.release()
             self._tell_others()
+            self.notice = self._exchange.notice or self.notice
+            if self.agent.upload is None:
+                return  # a correction that waits still is not taken now
+
+    def _has_to_send(self) -> bool:
+        with self._lock:
+            return self.agent.upload is not None or bool(self.journal.past.waiting())
 
 
 def _number(trial: Trial | int) -> int:

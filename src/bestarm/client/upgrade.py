@@ -1,7 +1,8 @@
-"""A journal of the first version becomes one of this version, in place, with nothing lost.
+"""A journal of an earlier version becomes one of this version, in place, with nothing lost.
 
 The first version kept the whole problem and the method, and made its plans itself. What is told, what is open,
-the plan, the numbers and an upload that waits have the same form in both, and stay as they are.
+the plan, the numbers and an upload that waits have the same form in all, and stay as they are. Of batches that
+were answered the earlier versions kept the rewards, and not which batch they were in.
 """
 
 from __future__ import annotations
@@ -10,15 +11,37 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bestarm.client.past import SCHEMA
 from bestarm.fingerprint import fingerprint_of
 from bestarm.protocol.terms import Terms
 from bestarm.reward import implied_rewards, middle_of
 
 FIRST = 2  # the version that the first release wrote
+OLDER = (FIRST, 3)
 
 
-def upgrade(run: Callable[..., Any], seed: str) -> None:
+def upgrade(run: Callable[..., Any], seed: str, version: int) -> None:
     """What changes, within a transaction of the caller's."""
+    if version == FIRST:
+        _from_first(run, seed)
+    elif not any(column[1] == "batch" for column in run("PRAGMA table_info(batch)").fetchall()):
+        for column in ("plates", "room"):
+            run(f"ALTER TABLE said ADD COLUMN {column} INTEGER NOT NULL DEFAULT 1")
+        _with_batches(run)
+    run("CREATE TABLE closed (sentence TEXT NOT NULL)")
+    run("CREATE TABLE cannot (arm TEXT PRIMARY KEY, reason TEXT NOT NULL)")
+    run("ALTER TABLE batch ADD COLUMN at TEXT NOT NULL DEFAULT ''")
+    run("ALTER TABLE told RENAME TO told_before")
+    for statement in SCHEMA:
+        run(statement)
+    run(
+        "INSERT INTO told (trial, item, arm, reward, measured, sequence, at)"
+        " SELECT trial, 0, arm, reward, '', -1, '' FROM told_before ORDER BY trial"
+    )
+    run("DROP TABLE told_before")
+
+
+def _from_first(run: Callable[..., Any], seed: str) -> None:
     run("ALTER TABLE own ADD COLUMN seed TEXT NOT NULL DEFAULT ''")
     run("UPDATE own SET seed = ?", [seed])
     run(

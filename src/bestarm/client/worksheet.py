@@ -23,6 +23,10 @@ SITE = "site"  # whose trials these are, as study/agent: other sites have trials
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 DECIMALS = re.compile(r"\d+([eE][+-]?\d+)?", re.ASCII)
+SPACED = re.compile(r"[+-]?\d{1,3}( \d{3})+([.,]\d*)?", re.ASCII)
+MORE = re.compile(r"reward\s?\d+")  # columns for more measurements of a trial
+SURE = "sure"  # a column: "yes" beside a reward that looks like a slip, and is none
+NOT_SURE = ("", "no", "n", "0", "false")
 COUNTS = (
     ("arm", "pulls", "sum"),
     ("arm", "pulls", "sum", "squares"),
@@ -34,14 +38,18 @@ TRIAL = re.compile(r"(\d{1,18})([.,]0*)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A filled line of a worksheet: a trial and its reward, or a sentence that says why it can't be used."""
+    """A filled line of a worksheet: a trial and its reward, or a sentence that says why it can't be used.
+
+    A trial that was measured several times has several rewards.
+    """
 
     line: int
     trial: int = 0
     arm: str = ""
-    reward: float = 0.0
+    reward: float | tuple[float, ...] = 0.0
     site: str = ""
     item: str = ""
+    sure: bool = False
     refusal: str = ""
 
 
@@ -145,11 +153,34 @@ def number(text: str, decimal_comma: bool = False) -> float:
     return float(point)
 
 
+def measurements(cells: Sequence[str], decimal_comma: bool = False) -> float | tuple[float, ...]:
+    """The reward in a cell, or all that are there if a trial was measured several times, in one cell or more.
+
+    >>> measurements(["0.81 0.79; 0.83"]), measurements(["0,81", "0,79"]), measurements(["0.81", ""])
+    ((0.81, 0.79, 0.83), (0.81, 0.79), 0.81)
+    >>> measurements(["1 234"])
+    Traceback (most recent call last):
+    bestarm.errors.UserError: reward is '1 234', which may be 1234 or several measurements; write 1234 or \
+1; 234.
+    """
+    for cell in cells:
+        if SPACED.fullmatch(cell.strip()):
+            joined, apart = cell.strip().replace(" ", ""), cell.strip().replace(" ", "; ")
+            raise UserError(
+                f"reward is {cell.strip()!r}, which may be {joined} or several measurements; "
+                f"write {joined} or {apart}."
+            )
+    found = tuple(number(word, decimal_comma) for cell in cells for word in re.split(r"[;\s]+", cell) if word)
+    return found[0] if len(found) == 1 else found
+
+
 def read(path: str | os.PathLike[str]) -> list[Filled]:
     """The filled lines of a worksheet; lines without a reward are passed over.
 
-    It may have a byte order mark, semicolons or tabs for commas, decimal commas, Windows line ends, blank
-    lines, more columns, and spaces around the cells. A line that can't be read for sure is refused.
+    A trial that was measured several times has several numbers in its cell, between spaces or semicolons, or
+    the columns reward, reward2, …; "yes" in a column `sure` takes a reward that looks like a slip. It may have
+    a byte order mark, semicolons or tabs for commas, decimal commas, Windows line ends, blank lines, more
+    columns, and spaces around the cells. A line that can't be read for sure is refused.
     """
     text = _text(path)
     try:
@@ -204,22 +235,31 @@ def _strictly(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]
 
 
 def _rows(text: str, separator: str, header: list[str]) -> list[Filled]:
-    places = [header.index(name) if name in header else len(header) for name in (*NEEDED, SITE, ITEM)]
+    places = [header.index(name) if name in header else len(header) for name in (*NEEDED, SITE, ITEM, SURE)]
+    more = [place for place, name in enumerate(header) if MORE.fullmatch(name)]
     lines = list(_records(text, separator))[1:]
     cells = [[record[place] if place < len(record) else "" for place in places] for _, record in lines]
-    decimal_comma = any("," in reward for _, _, reward, *_ in cells)
+    others = [[record[place] for place in more if place < len(record)] for _, record in lines]
+    decimal_comma = any("," in reward for _, _, reward, *_ in cells) or any(
+        "," in x for row in others for x in row
+    )
     rows = []
-    for (line, record), (trial, arm, reward, site, item) in zip(lines, cells, strict=True):
+    for (line, record), (trial, arm, reward, site, item, sure), again in zip(lines, cells, others, strict=True):
         try:
             if record == [BROKEN]:
                 raise UserError("it has a quotation mark that is out of place.")
             _check_cells(record, header, separator)
             if not reward:
+                if any(again):
+                    raise UserError(
+                        "reward is empty, and there are further measurements; the first belongs there."
+                    )
                 continue
             match = TRIAL.fullmatch(trial)
             if match is None:
                 raise UserError(f"trial is {trial!r}; it must be the whole number that was handed out.")
-            rows.append(Filled(line, int(match[1]), arm, number(reward, decimal_comma), site, item))
+            told = measurements([reward, *again], decimal_comma)
+            rows.append(Filled(line, int(match[1]), arm, told, site, item, sure.casefold() not in NOT_SURE))
         except UserError as error:
             rows.append(Filled(line, refusal=str(error)))
     return _refuse_contradictions(rows)

@@ -29,6 +29,17 @@ class Plan:
         """All pulls of the plan together."""
         return sum(self.counts)
 
+    def without(self, arms: Collection[int]) -> Plan:
+        """The same without some of the arms.
+
+        >>> Plan((2, 0), (3, 1), (0, 2)).without([0])
+        Plan(arms=(2,), counts=(3,), rivals=(0,))
+        """
+        kept = [place for place, arm in enumerate(self.arms) if arm not in arms]
+        counts = tuple(self.counts[place] for place in kept)
+        rivals = tuple(self.rivals[place] for place in kept) if self.rivals else ()
+        return Plan(tuple(self.arms[place] for place in kept), counts, rivals)
+
     def renumbered(self, places: Mapping[int, int]) -> Plan:
         """The same with other numbers for the arms."""
         rivals = tuple(places.get(rival, -1) for rival in self.rivals)

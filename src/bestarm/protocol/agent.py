@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -204,6 +204,26 @@ class Agent:
         """The experiment failed or can't be done: its place in the plan is handed out again, as a new trial."""
         arm, item, batch = self._closed(self._number("give back", trial))
         batch.put_back(arm, item)
+
+    def drop(self, first: int, arm: int) -> Upload | None:
+        """An arm of a batch is not done any more: its open trials are closed, and what is left of it goes.
+
+        Returns the upload if all others were told. A batch of which nothing was told and nothing is left goes
+        too. This is harmless for the guarantee when the reason has nothing to do with the rewards.
+        """
+        batch = self.batches[first]
+        mine = [number for number, one in self._batch.items() if one is batch and self.open[number] == arm]
+        for number in mine:
+            self._closed(number)
+        batch.drop(arm, len(mine))
+        if batch.size == 0:
+            del self.batches[first]
+            return None
+        return self.close_batch(first) if batch.full else None
+
+    def leave_out(self, arms: Collection[int]) -> None:
+        """Begin no batch with these arms, as long as this plan lasts."""
+        self.plan = self.plan.without(arms)
 
     def _closed(self, number: int) -> tuple[int, int, InHand]:
         """Arm, item and batch of a trial that is open no more."""

@@ -31,6 +31,7 @@ class InHand:
     size: int = field(init=False)
     handed_out: int = 0  # trials that are open or told
     told: int = 0
+    dropped: set[int] = field(default_factory=set)  # arms of the plan that are not done any more
     # Item and arm → how often it is still to be handed out; items come one by one.
     left: dict[tuple[int, int], int] = field(init=False)
     rows: dict[int, list[float]] = field(default_factory=dict)  # arm → pulls, sum and, if asked for, squares
@@ -58,13 +59,13 @@ class InHand:
         if not self.items:
             return 1
         if not self.left:
-            return len(self.plan.arms)
+            return len(self.plan.arms) - len(self.dropped)
         first, _ = next(iter(self.left))
         return sum(count for (item, _), count in self.left.items() if item == first)
 
     def begin_item(self, item: int) -> None:
         """One more item is tried with all arms."""
-        self.left = {(item, arm): 1 for arm in self.plan.arms}
+        self.left = {(item, arm): 1 for arm in self.plan.arms if arm not in self.dropped}
 
     def draw(self, chance: float | None) -> tuple[int, int]:
         """Arm and item of the next trial: drawn from those that are left, or the first of them."""
@@ -94,6 +95,16 @@ class InHand:
         self.handed_out -= 1
         if item:  # one that was begun comes before the others
             self.left = dict(sorted(self.left.items()))
+
+    def drop(self, arm: int, opened: int) -> None:
+        """An arm is not done any more, `opened` trials of it are open no more; what was told of it stays."""
+        if arm in self.dropped or arm not in self.plan.arms:
+            return
+        told = int(self.rows[arm][0]) if arm in self.rows else 0
+        self.size -= self.plan.counts[self.plan.arms.index(arm)] - told
+        self.handed_out -= opened
+        self.left = {key: count for key, count in self.left.items() if key[1] != arm}
+        self.dropped.add(arm)
 
     def add(self, number: int, arm: int, reward: float, terms: Terms, item: int = 0) -> None:
         """What a trial gave."""
