@@ -13,7 +13,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from random import Random
@@ -73,23 +73,35 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose journal it is: one agent of one study, on these terms. `problem` is all that the server said."""
+    """Whose journal it is: one agent of one study, on these terms. `problem` is all that the server said.
+
+    The study keeps here the name that it was joined under, which goes on leading to it; `renamed` are names
+    that it got later.
+    """
 
     study: str
     agent: str
     terms: Terms
     problem: Mapping[str, Any]
+    renamed: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that the study is known to have been called."""
+        return (self.study, *self.renamed)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {name: getattr(self, name) for name in self.__slots__} | {"terms": self.terms.to_json()}
+        body = {name: getattr(self, name) for name in self.__slots__} | {"terms": self.terms.to_json()}
+        return body | {"renamed": list(self.renamed)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Identity:
         """The inverse of `to_json`, also where there is more beside it."""
         if not isinstance(value["problem"], dict):
             raise TypeError("problem is not an object")
-        return cls(str(value["study"]), str(value["agent"]), Terms.from_json(value["terms"]), value["problem"])
+        terms, renamed = Terms.from_json(value["terms"]), tuple(map(str, value.get("renamed", ())))
+        return cls(str(value["study"]), str(value["agent"]), terms, value["problem"], renamed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +228,15 @@ class Journal:
             run("DELETE FROM said")
             run("INSERT INTO said VALUES (?, ?, ?)", [said.number, said.plate, json.dumps(said.cannot)])
         self.said = said
+
+    def learn_name(self, study: str) -> None:
+        """Write down what the study is called now, if that is new."""
+        if self.identity is None or study in self.identity.names:
+            return
+        known = replace(self.identity, renamed=(*self.identity.renamed, study))
+        with self._explained("written"), self._transaction():
+            self._database.execute("UPDATE about SET body = ?", [json.dumps(known.to_json())])
+        self.identity = known
 
     def chance(self, number: int) -> float:
         """A number from 0 to 1 for each trial: with it the trial's arm is drawn from what is left of the plan.

@@ -20,6 +20,7 @@ from bestarm.sweeps.grid import MethodLike, ProblemLike, check_whole, make_grid
 from bestarm.sweeps.runs_file import Runs
 from bestarm.sweeps.table_file import check_table_path, write_table
 from bestarm.sweeps.work import default_jobs, work
+from bestarm.tables import to_pandas
 
 Progress = Callable[[int], None]
 
@@ -58,9 +59,7 @@ class Sweep:
 
     def to_pandas(self, each: bool = False) -> Any:
         """The rows as a pandas data frame."""
-        import pandas
-
-        return pandas.DataFrame(list(self.each) if each else self.rows)
+        return to_pandas(self.each if each else self.rows)
 
     def _pairs(self) -> Iterable[tuple[Cell, Result]]:
         return zip(self.cells, self.results, strict=True)

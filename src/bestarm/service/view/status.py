@@ -27,6 +27,7 @@ def summary(overview: Overview) -> dict[str, Any]:
         "method": overview.study.method.name,
         "agents": overview.study.method.agents,
         "state": overview.state,
+        "archived": overview.study.archived,
         "created_at": overview.study.created_at,
         "samples": overview.total.samples,
         "uploads": overview.uploads,
