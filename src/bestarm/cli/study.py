@@ -88,7 +88,8 @@ def show(
     for site in found["sites"]:
         seen = site["last_seen"] + (" (stale)" if site["stale"] else "")
         sites.add_row(site["agent"], number(site["samples"]), number(site["uploads"]), seen)
-    said = [one["sentence"] for one in found["differences"][:1]]
+    said = [f"{arm['name']}: {arm['description']}" for arm in found["problem"]["arm"] if "description" in arm]
+    said += [one["sentence"] for one in found["differences"][:1]]
     odd = [f"Warning: {one['sentence']}" for one in found["warnings"]]
     happened = [f"{one['at']}  {one['sentence']}" for one in found["events"][:5]]
     below = [*said, *([sites] if found["sites"] else []), *happened]
@@ -114,9 +115,10 @@ def arm_table(found: dict[str, Any]) -> Table:
     """Every arm, the best first: its interval, or where sites differ its difference and the odds against it."""
     standing, tested = found["standing"], found["standing"]["error"] is not None
     apart = found["differences"][0] if found["differences"] else None
-    heads = ["arm", "pulls", "mean"]
+    unit = found["problem"].get("unit")
+    heads = ["arm", "pulls", "mean" if unit is None else f"mean, {unit}"]
     if apart is not None:
-        heads += [f"less {apart['to']}", "low", "high"]
+        heads += [f"less {apart['to']}", "low", "high", f"of {apart['to']}"]
     elif not tested:
         heads += ["low", "high"]
     arms = make_table(*heads, *([f"odds; {standing['line']}"] if tested else []))
@@ -130,9 +132,14 @@ def arm_table(found: dict[str, Any]) -> Table:
             cells.append(shown["difference"])
         if apart is not None or not tested:
             cells += [shown["low"], shown["high"]]
+        relative = [] if apart is None else [_relative(shown["percent"])]
         words = [stands["words"]] if tested else []
-        arms.add_row(arm["arm"], number(arm["pulls"]), *map(_estimate, cells), *words)
+        arms.add_row(arm["arm"], number(arm["pulls"]), *map(_estimate, cells), *relative, *words)
     return arms
+
+
+def _relative(share: float | None) -> str:
+    return "–" if share is None else f"{share:+.1f} %"
 
 
 def _headline(found: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ import httpx
 from bestarm.client.connection import Connection
 from bestarm.client.exchange import Exchange
 from bestarm.client.journal import Happening, Journal, JournalError, Line, asked_line, upload_line
-from bestarm.client.overview import Overview
+from bestarm.client.overview import Overview, Standing
 from bestarm.client.patience import Patience
 from bestarm.errors import ProblemWarning, ServiceError, UserError
 from bestarm.protocol.agent import Agent
@@ -371,10 +371,9 @@ class Lab:
         return Overview(self.connection.call("GET", f"{self._exchange.place()}/status"))
 
     @property
-    def standing(self) -> dict[str, Any]:
+    def standing(self) -> Standing:
         """Who is ruled out, who leads, and what can be said now, from the server."""
-        standing: dict[str, Any] = self.study()["standing"]
-        return standing
+        return Standing(self.study()["standing"])
 
     def close(self) -> None:
         """Let another process use the journal. Nothing is sent."""

@@ -451,6 +451,10 @@ class DifferenceAnswer(Shape):
     difference: float | None
     low: float | None
     high: float | None
+    percent: float | None = Field(
+        description="The difference in percent of the other's estimate, which has no interval; null where that "
+        "is not above 0."
+    )
 
 
 class DifferencesAnswer(Shape):
