@@ -88,7 +88,8 @@ def show(
     for site in found["sites"]:
         seen = site["last_seen"] + (" (stale)" if site["stale"] else "")
         sites.add_row(site["agent"], number(site["samples"]), number(site["uploads"]), seen)
-    said = [f"{arm['name']}: {arm['description']}" for arm in found["problem"]["arm"] if "description" in arm]
+    said: list[Table | str] = []
+    said += [f"{arm['name']}: {arm['description']}" for arm in found["problem"]["arm"] if "description" in arm]
     said += [one["sentence"] for one in found["differences"][:1]]
     odd = [f"Warning: {one['sentence']}" for one in found["warnings"]]
     happened = [f"{one['at']}  {one['sentence']}" for one in found["events"][:5]]
