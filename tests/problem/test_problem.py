@@ -42,7 +42,7 @@ BAD_TOML = [
     (
         "sigma = 1\nxyz = 1\n" + ARMS,
         "unknown key 'xyz'; the keys are name, arms, arm, delta, epsilon, goal, rewards, sigma, reward_range, "
-        "sites, budget, deadline, control, items, theta, normalise, centre.",
+        "sites, budget, deadline, control, unit, items, theta, normalise, centre.",
     ),
     ("sigma = 1\n" + ARMS + "maen = 1\n", "[[arm]] 2 has an unknown key 'maen'; did you mean 'mean'?"),
     (
