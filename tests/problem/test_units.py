@@ -38,7 +38,7 @@ def test_words_are_no_part_of_the_statistics() -> None:
     named = bestarm.Problem(["A", "B"], unit="%", descriptions=["a", "b"], budget=10, control="A")
     assert plain.fingerprint == named.fingerprint
     assert plain.to_dict().keys() == {"name", "delta", "epsilon", "arm"}  # what goes without saying is not said
-    old = {key: value for key, value in Terms.of(bestarm.method("sharp", plain, 2)).to_json().items()}
+    old = Terms.of(bestarm.method("sharp", plain, 2)).to_json()
     for key in ("goal", "unit", "descriptions"):
         del old[key]
     assert Terms.from_json(old).aim == "Higher is better."  # a journal that was written before
