@@ -21,12 +21,12 @@ SECONDS = "it must be a number of seconds above 0, at most ten years."
 @pytest.mark.parametrize(
     ("shape", "body", "sentence"),
     [
-        (shapes.StudyBody, {}, "body: it lacks agents, problem."),
+        (shapes.StudyBody, {}, "body: it lacks problem."),
         (shapes.StudyBody, {"agents": 0}, "body: it lacks problem."),
         (
             shapes.StudyBody,
             STUDY | {"agents": 0, "x": 1},
-            "body: it has 'x', which is not one of agents, method, parameters, problem.",
+            "body: it has 'x', which is not one of agents, earlier, method, parameters, problem.",
         ),
         (
             shapes.StudyBody,

@@ -73,7 +73,7 @@ class StudyBody(Shape):
         ge=1,
         le=MOST_AGENTS,
         examples=[10],
-        description=f"A whole number from 1 to {MOST_AGENTS}, about as many as there will be.",
+        description=f"A whole number from 1 to {MOST_AGENTS}.",
     )
     parameters: dict[str, int | FiniteFloat | str] = Field(
         default={},
