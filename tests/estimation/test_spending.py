@@ -25,10 +25,10 @@ def test_a_budget_decides_the_runs_that_need_no_more() -> None:
         assert spending.ruled_out is not None
         assert 0 < spending.ruled_out < 3
         assert found.rows[0].unfinished == 0  # the samples that it takes are those without a budget
-    assert found.to_json()["rows"][0]["budget"]["decided"] == spending.decided
-    frame = found.to_pandas()
-    assert frame.loc[0, "decided"] == spending.share
-    assert frame.loc[0, "samples_mean"] == found.rows[0].samples.mean
+        assert found.to_json()["rows"][0]["budget"]["decided"] == spending.decided
+        frame = found.to_pandas()
+        assert frame.loc[0, "decided"] == spending.share
+        assert frame.loc[0, "samples_mean"] == found.rows[0].samples.mean
 
 
 def test_the_budget_of_the_problem_counts_unless_another_one_is_given() -> None:
