@@ -29,9 +29,6 @@ def study(plate: int | None, seed: int) -> tuple[int, float, int]:
     random = np.random.default_rng(seed)
     server = Server(method("sharp", PROBLEM, agents=len(OFFSETS)))
     agents = [Agent(server.method, f"lab-{number}") for number in range(len(OFFSETS))]
-    done: list[
-        tuple[float, float, int]
-    ] = []  # when the next batch of each is done, when it was begun, and whose
     wells = used = samples = 0
     for agent in agents:
         agent.receive(server.receive(Join(agent.name, plate=plate)))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bestarm.protocol.entries import Upload
     from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial
     from bestarm.protocol.server import Server
+    from bestarm.service.view.export_file import read_export
     from bestarm.simulation.api import simulate
     from bestarm.simulation.result import Result
     from bestarm.simulation.schedule import Offline, Schedule
@@ -60,6 +61,7 @@ __all__ = [
     "connect",
     "estimate",
     "method",
+    "read_export",
     "simulate",
     "sweep",
 ]
@@ -91,6 +93,7 @@ _PLACES = {
     "connect": "client.lab",
     "estimate": "estimation",
     "method": "methods",
+    "read_export": "service.view.export_file",
     "simulate": "simulation.api",
     "sweep": "sweeps.api",
 }

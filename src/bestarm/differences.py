@@ -7,7 +7,7 @@ whatever is common to the batch cancels. No method decides by them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -113,16 +113,35 @@ class Differences:
             f"All intervals hold together{apart}, at any time, with probability at least {self.holds:g}."
         )
 
-    def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """All of it as plain values; null where nothing is known."""
+    def to_json(self, names: tuple[str, ...], means: Sequence[float | None] = ()) -> dict[str, Any]:
+        """All of it as plain values; null where nothing is known.
+
+        With the arms' estimates each difference is there in percent of the base's too.
+        """
         rows = []
+        base = dict(zip(names, means, strict=False)).get(self.to)
         for arm, value, radius in zip(names, self.values.tolist(), self.radii.tolist(), strict=True):
             known = math.isfinite(radius) and math.isfinite(value)
             low, high = (
                 (max(value - radius, -self.most), min(value + radius, self.most)) if known else (None, None)
             )
-            rows.append({"arm": arm, "difference": value if known else None, "low": low, "high": high})
+            row = {"arm": arm, "difference": value if known else None, "low": low, "high": high}
+            rows.append(row | {"percent": in_percent(value, base) if known else None})
         return {"to": self.to, "role": self.role, "sentence": self.sentence, "holds": self.holds, "arms": rows}
+
+
+def in_percent(difference: float, base: float | None) -> float | None:
+    """A difference in percent of the base's estimate; None where that is not above 0.
+
+    It is an estimate without an interval: where sites differ nothing bounds the base's own mean.
+
+    >>> in_percent(0.1, 0.8), in_percent(0.1, -0.8)
+    (12.5, None)
+    """
+    if base is None or base <= 0.0:
+        return None
+    percent = 100.0 * difference / base
+    return percent if math.isfinite(percent) else None
 
 
 def differences(method: Method, state: Any, leader: int, comparisons: Comparisons) -> tuple[Differences, ...]:

@@ -20,6 +20,16 @@ MOST_REWARD = 1e100
 MOST_SIGMAS = 1e12
 
 
+def aim_in_words(goal: str, unit: str | None = None) -> str:
+    """Which rewards are wanted, for whoever reads or types them.
+
+    >>> aim_in_words(HIGHEST), aim_in_words(LOWEST, "mg/l")
+    ('Higher is better.', 'Rewards are in mg/l; lower is better.')
+    """
+    better = "higher is better." if goal == HIGHEST else "lower is better."
+    return better.capitalize() if unit is None else f"Rewards are in {unit}; {better}"
+
+
 def check_reward(reward: object, limits: Limits | None, sigma: float | None, rewards: str = NORMAL) -> float:
     """The reward as a float, or a sentence that says why it is none."""
     if rewards == YES_NO:

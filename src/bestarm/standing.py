@@ -9,6 +9,7 @@ from typing import Any
 from bestarm.core.scatter import SHARE
 from bestarm.intervals import intervals
 from bestarm.methods.composed import Method
+from bestarm.tables import to_pandas
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,10 @@ class Standing:
         if not gone or len(gone) == len(self.arms) - 1:
             return str(self)
         return f"{self} Ruled out: {', '.join(gone)}."
+
+    def to_pandas(self) -> Any:
+        """The arms as a pandas data frame."""
+        return to_pandas(self.to_json()["arms"])
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""

@@ -79,7 +79,8 @@ def test_ask_twice_hands_out_other_trials_and_status_lists_the_open_ones(
 def test_tables_for_people(shell: Shell) -> None:
     first, second = (row["arm"] for row in read(shell, "ask", "-n", "2"))
     shown = shell("ask", "--again")[1].split()
-    assert shown == ["trial", "arm", "─" * 11, "1", first, "2", second]
+    aim = ["Higher", "is", "better."]
+    assert shown == [*aim, "trial", "arm", "─" * 11, "1", first, "2", second]
     assert (
         shell("tell", "1", "0,5")[1]
         == "1 reward told. The plan has 12 trials: 1 told, 1 open, 10 to be handed out.\n"

@@ -54,7 +54,8 @@ def test_a_study_that_is_gone_is_said_to_be_gone_and_holds_up_no_other(opened: A
     study, other = create(storage), create(storage, small_problem("others"))
     send(storage, study, batch(PROBLEM, "lab-a", 1))
     with storage.engine.begin() as connection:
-        for query in ("DELETE FROM entries", "DELETE FROM studies WHERE id = :study"):
+        of_study = ("DELETE FROM names WHERE study_id = :study", "DELETE FROM studies WHERE id = :study")
+        for query in ("DELETE FROM entries", *of_study):
             connection.execute(text(query), {"study": study.id} if ":study" in query else {})
     with pause(storage):
         lost = storage.take(study, batch(PROBLEM, "lab-a", 2))

@@ -8,6 +8,7 @@ quarter of each arm's rewards was forgotten at first, in two of three batches, a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ MEANS = {"A": 0.502, "B": 0.5, "C": 0.503, "D": 0.501}  # C is the best as long 
 WITHDRAWN, ADDED = 6, 10  # after how many batches C goes and D comes
 
 
-def drawn(pulls: np.ndarray, means: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def drawn(pulls: Any, means: Any, random: np.random.Generator) -> Any:
     return pulls * means + 0.3 * np.sqrt(pulls) * random.standard_normal(pulls.size)
 
 

@@ -42,7 +42,7 @@ BAD_TOML = [
     (
         "sigma = 1\nxyz = 1\n" + ARMS,
         "unknown key 'xyz'; the keys are name, arms, arm, delta, epsilon, goal, rewards, sigma, reward_range, "
-        "sites, budget, deadline, control, items, theta, normalise, centre.",
+        "sites, budget, deadline, control, unit, items, theta, normalise, centre.",
     ),
     ("sigma = 1\n" + ARMS + "maen = 1\n", "[[arm]] 2 has an unknown key 'maen'; did you mean 'mean'?"),
     (
@@ -143,8 +143,8 @@ BAD_CSV = [
     ("name,Mean\nA,1\nB,2\n", "line 1: column 'Mean' must be written 'mean'."),
     (
         "arm,mean\nA,1\nB,2\n",
-        "line 1: there is no column 'name' among 'arm', 'mean'; the columns must be name, optionally mean, "
-        "and the features, separated by commas.",
+        "line 1: there is no column 'name' among 'arm', 'mean'; the columns must be name, optionally "
+        "description and mean, and the features, separated by commas.",
     ),
     ("name,x\nA,1\nB,high\n", "line 3: x is 'high'; it must be a finite number."),
     ("name,x\nA,1\nB,1_0\n", "line 3: x is '1_0'; it must be a finite number."),

@@ -373,9 +373,9 @@ def test_after_the_end_data_are_recorded_and_the_verdict_stays(cause: Reason) ->
         assert server.receive(entry) == end
     assert (server.verdict.samples, server.now.samples) == (14, 2014)
     assert server.now.leader == "B"
-    for entry in (ArmWithdrawn("w1", "admin", "D"), Close("x2", "admin"), Reopen("r1", "admin")):
+    for refused in (ArmWithdrawn("w1", "admin", "D"), Close("x2", "admin"), Reopen("r1", "admin")):
         with pytest.raises(Over, match=r"^the study is over.* \(its (budget is used up|deadline is past)\);"):
-            server.receive(entry)
+            server.receive(refused)
 
 
 def test_arms_stay_once_the_best_is_known() -> None:

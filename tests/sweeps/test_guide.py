@@ -36,7 +36,8 @@ def test_the_sweep_of_the_guide_runs(tmp_path: Path) -> None:
 
 
 def test_every_column_is_explained() -> None:
-    from bestarm.sweeps.api import ROW_COLUMNS, RUN_COLUMNS
+    from bestarm.simulation.result import RUN_COLUMNS
+    from bestarm.sweeps.api import ROW_COLUMNS
 
     text = GUIDE.read_text()
     for column in (*ROW_COLUMNS, *RUN_COLUMNS):

@@ -12,7 +12,8 @@ import pytest
 import bestarm
 from bestarm import Problem, Sweep, UserError
 from bestarm.methods import METHODS
-from bestarm.sweeps.api import ROW_COLUMNS, RUN_COLUMNS
+from bestarm.simulation.result import RUN_COLUMNS
+from bestarm.sweeps.api import ROW_COLUMNS
 
 
 @pytest.fixture(scope="module")

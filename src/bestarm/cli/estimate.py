@@ -31,7 +31,7 @@ from bestarm.cli.output import (
 )
 from bestarm.cli.progress import Progress, saying_when_compiling
 from bestarm.errors import UserError, either
-from bestarm.estimation import GAPS, Estimate, Expectation
+from bestarm.estimation import GAPS, Estimate, Expectation, Spending
 from bestarm.estimation import estimate as expect
 from bestarm.methods import METHODS, parse_parameters
 from bestarm.problem import Problem
@@ -43,10 +43,12 @@ Examples:
   bestarm estimate problem.toml --pilot first.csv
   bestarm estimate problem.toml --gap-over-noise 0.5 --offsets 0,0.2,-0.1
   bestarm estimate problem.toml --set thrift=messages --format json
+  bestarm estimate problem.toml --gaps 0.1,0.2 --budget 200
 
 The numbers come from simulated runs. A problem with means is simulated as it is; without means, or with --gaps,
 each gap is assumed in turn. A pilot has first measurements, from which means and noise are estimated. The
-narrower the gap, the longer the study: half the gap takes up to four times the samples.
+narrower the gap, the longer the study: half the gap takes up to four times the samples. With a budget it also
+says how likely that is to decide, and how many arms are ruled out on average where it does not.
 """
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -88,6 +90,9 @@ def estimate(
     offsets: Offsets = None,
     drift: Drift = 0.0,
     interactions: Interactions = 0.0,
+    budget: Annotated[
+        int | None, typer.Option(help="Samples of all sites together.  [default: the problem's]")
+    ] = None,
     runs: Annotated[int, typer.Option(help="How many runs for each gap.")] = 200,
     seed: Annotated[int, typer.Option(help="The same seed gives the same runs.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="out.png", help="Draw a figure: .png, .svg or .pdf.")] = (
@@ -120,6 +125,7 @@ def estimate(
             seed,
             pilot=pilot,
             gap_over_noise=factors,
+            budget=budget,
             progress=progress,
             **world.given,
             **parameters,
@@ -141,7 +147,9 @@ def describe(found: Estimate) -> list[Table | str]:
         f"{count(found.runs, 'run')} for each gap, seed {found.seed}"
         + (f"; {settings(found.world.words)}" if found.world.words else "")
     )
-    table = make_table("gap", "samples", "95 %", "5–95 % of runs", "a site", "communications", "× lower")
+    limited = found.rows[0].spending is not None
+    heads = ["gap", "samples", "95 %", "5–95 % of runs", "a site", "communications", "× lower"]
+    table = make_table(*heads, *(["decided", "ruled out"] if limited else []))
     for row in found.rows:
         table.add_row(*cells(row))
     legend = (
@@ -149,8 +157,21 @@ def describe(found: Estimate) -> list[Table | str]:
         "a site: samples for each of them, if all are equally fast. × lower: multiples of the lower bound for "
         "Gaussian rewards."
     )
-    sentences = [found.assumption, legend, *undecided(found)]
+    sentences = [found.assumption, legend, *bought(found), *undecided(found)]
     return [title, table, *sentences]
+
+
+def bought(found: Estimate) -> list[str]:
+    """What the last two columns are, where there is a budget."""
+    spending = found.rows[0].spending
+    if spending is None:
+        return []
+    if len(found.rows) == 1:
+        return [str(spending)]
+    return [
+        f"decided: how likely a budget of {count(spending.budget, 'sample')} is to decide; ruled out: where it "
+        f"does not, how many of the {spending.others} worse arms are ruled out on average."
+    ]
 
 
 def cells(row: Expectation) -> list[str]:
@@ -164,7 +185,15 @@ def cells(row: Expectation) -> list[str]:
         number(row.samples_per_agent),
         number(round(row.communications.mean)),
         "" if row.samples_to_lower is None else number(row.samples_to_lower),
+        *([] if row.spending is None else spent(row.spending)),
     ]
+
+
+def spent(spending: Spending) -> list[str]:
+    """What a budget buys, in two cells."""
+    low, high = (f"{100 * end:.0f}" for end in spending.interval)
+    out = "–" if spending.ruled_out is None else f"{spending.ruled_out:.1f}"
+    return [f"{100 * spending.share:.0f} % ({low}–{high})", out]
 
 
 def undecided(found: Estimate) -> list[str]:

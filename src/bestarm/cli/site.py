@@ -123,7 +123,7 @@ def ask(
     if output is Format.json:
         print_json([trial_to_json(trial) for trial in trials])
     elif trials and sheet is None:
-        print_table(trial_table(list(map(trial_to_json, trials))))
+        print_table(lab.terms.aim, trial_table(list(map(trial_to_json, trials))))
     if not again and (sentence := whole_items(lab, trials, n) or fewer(lab, trials, n)):
         say(sentence)
     if lab.finished:

@@ -1,4 +1,4 @@
-"""`bestarm study`: create, list, show, export and verify studies; `changes.py` has what changes them."""
+"""`bestarm study`: list, show, export, verify, rename, archive; `create.py` and `changes.py` have the rest."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import typer
 from rich.table import Table
 
 from bestarm.cli import changes
+from bestarm.cli.create import EXAMPLES, create
 from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table
 from bestarm.cli.server import Journal, Output, Study, Token, Url, place
-from bestarm.client.connection import Connection, resolve
+from bestarm.client.connection import Connection, Settings, resolve
 from bestarm.errors import ServiceError, UserError
 
 app = typer.Typer(
@@ -33,61 +34,12 @@ class ExportFormat(StrEnum):
     csv = "csv"
 
 
-@app.command(
-    epilog="""\b
-Examples:
-  bestarm study create problem.toml --agents 10
-  bestarm study create problem.toml --agents 3 --set thrift=messages --set min_batch=8
-"""
-)
-def create(
-    problem: Annotated[
-        Path, typer.Argument(metavar="problem.toml", help="The problem; its name is the study's.")
-    ],
-    agents: Annotated[int, typer.Option(min=1, help="How many sites are expected.")],
-    method: Annotated[
-        str, typer.Option(help="The method; `bestarm methods` lists the federated ones, which can be served.")
-    ] = "sharp",
-    set: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="name=value",
-            help="A parameter of the method; repeatable. `bestarm methods NAME` has them all.",
-        ),
-    ] = None,
-    url: Url = None,
-    token: Token = None,
-    study: Study = None,
-    journal: Journal = None,
-    output: Output = Format.table,
-) -> None:
-    """Create a study from a problem file, and say what it promises."""
-    from bestarm.methods import parse_parameters
-    from bestarm.problem import Problem
-
-    body = {
-        "problem": Problem.load(problem).to_dict(),
-        "method": method,
-        "agents": agents,
-        "parameters": parse_parameters(set or []),
-    }
-    with Connection.to(resolve(url, token)) as connection:
-        made = connection.call("POST", "/v1/studies", body)
-    if output is Format.json:
-        print_json(made)
-        return
-    name = made["study"]
-    print_table(
-        f"Study {name} is open, with {made['method']} for {count(made['agents'], 'agent')}.",
-        "",
-        made["promise"],
-        "",
-        f"Next: bestarm token create --study {name} --agent SITE, once for each site.",
-    )
+app.command(epilog=EXAMPLES)(create)
 
 
 @app.command("list")
 def every(
+    archived: Annotated[bool, typer.Option("--all", help="Those that are archived, too.")] = False,
     url: Url = None,
     token: Token = None,
     study: Study = None,
@@ -96,7 +48,7 @@ def every(
 ) -> None:
     """List the studies that the token may see."""
     with Connection.to(resolve(url, token)) as connection:
-        found = connection.call("GET", "/v1/studies")
+        found = connection.call("GET", f"/v1/studies{'?archived=true' if archived else ''}")
     if output is Format.json:
         print_json(found)
         return
@@ -105,7 +57,7 @@ def every(
         verdict = row["verdict"]
         table.add_row(
             row["study"],
-            row["state"],
+            row["state"] + (", archived" if row["archived"] else ""),
             row["method"],
             number(row["samples"]),
             number(row["uploads"]),
@@ -136,7 +88,9 @@ def show(
     for site in found["sites"]:
         seen = site["last_seen"] + (" (stale)" if site["stale"] else "")
         sites.add_row(site["agent"], number(site["samples"]), number(site["uploads"]), seen)
-    said = [one["sentence"] for one in found["differences"][:1]]
+    said: list[Table | str] = []
+    said += [f"{arm['name']}: {arm['description']}" for arm in found["problem"]["arm"] if "description" in arm]
+    said += [one["sentence"] for one in found["differences"][:1]]
     odd = [f"Warning: {one['sentence']}" for one in found["warnings"]]
     happened = [f"{one['at']}  {one['sentence']}" for one in found["events"][:5]]
     below = [*said, *([sites] if found["sites"] else []), *happened]
@@ -162,9 +116,10 @@ def arm_table(found: dict[str, Any]) -> Table:
     """Every arm, the best first: its interval, or where sites differ its difference and the odds against it."""
     standing, tested = found["standing"], found["standing"]["error"] is not None
     apart = found["differences"][0] if found["differences"] else None
-    heads = ["arm", "pulls", "mean"]
+    unit = found["problem"].get("unit")
+    heads = ["arm", "pulls", "mean" if unit is None else f"mean, {unit}"]
     if apart is not None:
-        heads += [f"less {apart['to']}", "low", "high"]
+        heads += [f"less {apart['to']}", "low", "high", f"of {apart['to']}"]
     elif not tested:
         heads += ["low", "high"]
     arms = make_table(*heads, *([f"odds; {standing['line']}"] if tested else []))
@@ -178,9 +133,14 @@ def arm_table(found: dict[str, Any]) -> Table:
             cells.append(shown["difference"])
         if apart is not None or not tested:
             cells += [shown["low"], shown["high"]]
+        relative = [] if apart is None else [_relative(shown["percent"])]
         words = [stands["words"]] if tested else []
-        arms.add_row(arm["arm"], number(arm["pulls"]), *map(_estimate, cells), *words)
+        arms.add_row(arm["arm"], number(arm["pulls"]), *map(_estimate, cells), *relative, *words)
     return arms
+
+
+def _relative(share: float | None) -> str:
+    return "–" if share is None else f"{share:+.1f} %"
 
 
 def _headline(found: dict[str, Any]) -> str:
@@ -276,6 +236,69 @@ def verify(
         return
     answer = f"the answer is {verdict.arm}" if verdict.stopped else f"{verdict.leader} leads, not settled yet"
     print_table(f"{file} holds: {count(uploads, 'upload')} replayed, {answer}.")
+
+
+@app.command(
+    epilog="""\b
+Example:
+  bestarm study rename ligands ligands-2027
+
+Sites, tokens and links go on under the old name: it leads to the study for ever, and no other one can have it.
+"""
+)
+def rename(
+    old: Annotated[str, typer.Argument(help="What the study is called, or was.")],
+    new: Annotated[str, typer.Argument(help="What it is to be called.")],
+    url: Url = None,
+    token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
+    output: Output = Format.table,
+) -> None:
+    """Call a study otherwise; nothing else changes, and no site notices."""
+    settings = resolve(url, token, study)
+    with Connection.to(settings) as connection:
+        found = connection.call("POST", f"{place(settings, old)}/rename", {"name": new})
+    if output is Format.json:
+        print_json(found)
+    else:
+        print_table(f"Study {old} is called {found['study']} now; {old} goes on leading to it.")
+
+
+@app.command()
+def archive(
+    name: Name = None,
+    url: Url = None,
+    token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
+    output: Output = Format.table,
+) -> None:
+    """Leave a study out of the lists; it stays readable, and an open one goes on taking uploads."""
+    _set_archived(name, "archive", resolve(url, token, study), output)
+
+
+@app.command()
+def unarchive(
+    name: Name = None,
+    url: Url = None,
+    token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
+    output: Output = Format.table,
+) -> None:
+    """Put a study into the lists again."""
+    _set_archived(name, "unarchive", resolve(url, token, study), output)
+
+
+def _set_archived(name: str | None, verb: str, settings: Settings, output: Format) -> None:
+    with Connection.to(settings) as connection:
+        found = connection.call("POST", f"{place(settings, name)}/{verb}", {})
+    if output is Format.json:
+        print_json(found)
+        return
+    goes_on = f"; it is still {found['state']}" if found["archived"] and found["state"] == "open" else ""
+    print_table(f"Study {found['study']} is {'' if found['archived'] else 'not '}archived{goes_on}.")
 
 
 app.registered_commands += changes.app.registered_commands

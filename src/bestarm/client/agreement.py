@@ -22,7 +22,10 @@ def identity_of(answer: Mapping[str, Any]) -> Identity:
 
 
 def check_identity(journal: Journal, theirs: Identity) -> None:
-    """A journal is for one agent of one study, and for the problem that it started with."""
+    """A journal is for one agent of one study, and for the problem that it started with.
+
+    The study's name says nothing here: it was asked for by the name in the journal, and may have another now.
+    """
     mine = journal.identity
     if mine is None:
         return
@@ -40,7 +43,7 @@ def check_identity(journal: Journal, theirs: Identity) -> None:
 
 def _about(identity: Identity) -> tuple[object, ...]:
     terms = identity.terms
-    return identity.study, terms.fingerprint, terms.squares, terms.bets, terms.pairs
+    return terms.fingerprint, terms.squares, terms.bets, terms.pairs
 
 
 def check_sequence(journal: Journal, agent: Agent | None, theirs: int) -> None:

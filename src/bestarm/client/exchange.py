@@ -39,10 +39,10 @@ class Exchange:
         plate: int | None,
         cannot: Sequence[str] | None,
     ) -> None:
-        if journal.identity is not None and study not in (None, journal.identity.study):
+        if journal.identity is not None and study not in (None, *journal.identity.names):
             raise UserError(
                 f"journal {journal.path}: it belongs to study {journal.identity.study!r}, not {study!r}; "
-                "each study needs a journal of its own."
+                "each study needs a journal of its own. If it was renamed, sync once under the old name."
             )
         self.connection = connection
         self.journal = journal
@@ -273,6 +273,7 @@ class Exchange:
         with self.lock:
             check_identity(self.journal, theirs)
             check_sequence(self.journal, self.agent if self.joined else None, answer["sequence"])
+            self.journal.learn_name(theirs.study)
             if self.joined:
                 reply = self._reply(answer, self.agent.terms)
                 if self._takes(reply):

@@ -91,23 +91,35 @@ NEXT = "(SELECT 1 + max(0, coalesce(max(position), 0)) FROM batch)"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose journal it is: one agent of one study, on these terms. `problem` is all that the server said."""
+    """Whose journal it is: one agent of one study, on these terms. `problem` is all that the server said.
+
+    The study keeps here the name that it was joined under, which goes on leading to it; `renamed` are names
+    that it got later.
+    """
 
     study: str
     agent: str
     terms: Terms
     problem: Mapping[str, Any]
+    renamed: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that the study is known to have been called."""
+        return (self.study, *self.renamed)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {name: getattr(self, name) for name in self.__slots__} | {"terms": self.terms.to_json()}
+        body = {name: getattr(self, name) for name in self.__slots__} | {"terms": self.terms.to_json()}
+        return body | {"renamed": list(self.renamed)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Identity:
         """The inverse of `to_json`, also where there is more beside it."""
         if not isinstance(value["problem"], dict):
             raise TypeError("problem is not an object")
-        return cls(str(value["study"]), str(value["agent"]), Terms.from_json(value["terms"]), value["problem"])
+        terms, renamed = Terms.from_json(value["terms"]), tuple(map(str, value.get("renamed", ())))
+        return cls(str(value["study"]), str(value["agent"]), terms, value["problem"], renamed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +284,15 @@ class Journal:
     def reasons(self) -> dict[str, str]:
         """Why the site can't do some of the arms, where it has said so."""
         return dict(self._database.execute("SELECT arm, reason FROM cannot").fetchall())
+
+    def learn_name(self, study: str) -> None:
+        """Write down what the study is called now, if that is new."""
+        if self.identity is None or study in self.identity.names:
+            return
+        known = replace(self.identity, renamed=(*self.identity.renamed, study))
+        with self._explained("written"), self._transaction():
+            self._database.execute("UPDATE about SET body = ?", [json.dumps(known.to_json())])
+        self.identity = known
 
     def chance(self, number: int) -> float:
         """A number from 0 to 1 for each trial: with it the trial's arm is drawn from what is left of the plan.

@@ -22,7 +22,7 @@ from bestarm.client.doubt import Doubts
 from bestarm.client.exchange import Exchange
 from bestarm.client.history import History, history_of
 from bestarm.client.journal import Happening, Journal, JournalError, Line, Said, asked_lines, upload_line
-from bestarm.client.overview import Overview
+from bestarm.client.overview import Overview, Standing
 from bestarm.client.past import counts_as
 from bestarm.client.patience import Patience
 from bestarm.client.split import split_of
@@ -643,10 +643,9 @@ class Lab:
         return Overview(self.connection.call("GET", f"{self._exchange.place()}/status"))
 
     @property
-    def standing(self) -> dict[str, Any]:
+    def standing(self) -> Standing:
         """Who is ruled out, who leads, and what can be said now, from the server."""
-        standing: dict[str, Any] = self.study()["standing"]
-        return standing
+        return Standing(self.study()["standing"])
 
     def close(self) -> None:
         """Let another process use the journal. Nothing is sent."""

@@ -2,5 +2,6 @@
 
 from bestarm.estimation.api import Estimate, Expectation, estimate
 from bestarm.estimation.assumption import GAPS
+from bestarm.estimation.spending import Spending
 
-__all__ = ["GAPS", "Estimate", "Expectation", "estimate"]
+__all__ = ["GAPS", "Estimate", "Expectation", "Spending", "estimate"]

@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,17 @@ import numpy as np
 from bestarm.errors import ProblemWarning, UserError
 from bestarm.estimation.assumption import assume
 from bestarm.estimation.pilot import Row, as_pilot
+from bestarm.estimation.spending import NORMAL_95, Spending, spend
 from bestarm.lower_bound import lower_bound
 from bestarm.methods import Parameter
 from bestarm.methods import method as build_method
 from bestarm.problem import Problem
+from bestarm.problem.aims import check_budget
+from bestarm.simulation.api import check_budget as check_enough
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result, Summary
 from bestarm.simulation.world import PLAIN, World
-
-NORMAL_95 = 1.959964  # the 97.5 % quantile of the standard normal distribution
+from bestarm.tables import to_pandas
 
 Progress = Callable[[int], None]
 
@@ -38,6 +40,7 @@ class Expectation:
     lower_bound: float  # infinite, or 0, where it says nothing
     wrong: int
     unfinished: int
+    spending: Spending | None = None  # what a budget buys, if there is one
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -65,7 +68,21 @@ class Expectation:
             "samples_to_lower": self.samples_to_lower,
             "wrong": self.wrong,
             "unfinished": self.unfinished,
+            "budget": None if self.spending is None else self.spending.to_json(),
         }
+
+    def row(self) -> dict[str, Any]:
+        """One line of a table; the columns are those of a sweep, and those of a budget if there is one."""
+        cells: dict[str, Any] = {"gap": self.gap}
+        for name, found in (("samples", self.samples), ("communications", self.communications)):
+            cells |= {f"{name}_{part.name}": getattr(found, part.name) for part in fields(found)}
+        cells |= {"samples_per_agent": self.samples_per_agent, "lower_bound": self.lower_bound}
+        cells |= {"samples_to_lower": self.samples_to_lower, "wrong": self.wrong, "unfinished": self.unfinished}
+        if self.spending is None:
+            return cells
+        low, high = self.spending.interval
+        budget = {"budget": self.spending.budget, "decided": self.spending.share, "decided_low": low}
+        return cells | budget | {"decided_high": high, "ruled_out": self.spending.ruled_out}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +116,10 @@ class Estimate:
             "rows": [row.to_json() for row in self.rows],
         }
 
+    def to_pandas(self) -> Any:
+        """The rows as a pandas data frame, one a gap."""
+        return to_pandas(row.row() for row in self.rows)
+
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """A matplotlib figure of samples and communications against the gap, saved to `path` if given."""
         from bestarm.plot import save
@@ -124,6 +145,7 @@ def estimate(
     interactions: float | Sequence[Sequence[float]] = 0.0,
     pilot: str | os.PathLike[str] | Sequence[Row] | None = None,
     gap_over_noise: float | Sequence[float] | None = None,
+    budget: int | None = None,
     engine: str | None = None,
     progress: Progress = lambda finished: None,
     **parameters: Parameter,
@@ -141,6 +163,8 @@ def estimate(
         gap_over_noise: the same as multiples of the noise, one or several. Where nobody knows the noise, this
             is enough, and the answer's gaps are in units of it.
         pilot: a CSV file with the columns arm, reward and perhaps site, one row a measurement, or such rows.
+        budget: of samples, of all sites together; by default the problem's. The answer then says how likely it
+            is to decide, and how many arms are ruled out on average where it does not.
         runs: for each gap, at least 2.
         rewards, noise, offsets, drift, interactions, engine, seed, parameters: as in `simulate`. Without noise
             it is the pilot's, or the problem's sigma; one of these must be known, or gap_over_noise.
@@ -153,35 +177,44 @@ def estimate(
     >>> guessed = estimate(problem, agents=3, gap_over_noise=2.0, noise=0.1, runs=20, engine="rounds")
     >>> [row.gap for row in guessed.rows]
     [0.2]
+    >>> limited = estimate(problem, agents=3, gaps=[0.6], budget=50, runs=20, engine="rounds")
+    >>> limited.rows[0].spending.share
+    0.95
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 2:
         raise UserError(f"runs is {runs!r}; it must be a whole number of at least 2.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProblemWarning)  # it comes with the first run
         short = method if build_method(method, problem, agents, **parameters).test.short_features else ""
+    budget = problem.budget if budget is None else check_budget(budget)
+    if budget is not None:
+        check_enough(budget, problem.K)
+    problem = Problem.from_dict({key: value for key, value in problem.to_dict().items() if key != "budget"})
     world = World(rewards, None, noise, offsets, drift, interactions)
     measured = None if pilot is None else as_pilot(pilot, problem)
     world, assumed, sentence = assume(problem, world, measured, gaps, gap_over_noise, runs, seed, short)
     rows = []
     for gap, truths in assumed:
         shares = [runs // len(truths) + (k < runs % len(truths)) for k in range(len(truths))]
+        built = [build_method(method, truth, agents, **parameters) for truth in truths]
         results = [
             simulate(
                 truth,
-                build_method(method, truth, agents, **parameters),
+                one,
                 runs=share,
                 seed=seed,
                 engine=engine,
                 progress=progress,
                 **world.given,
             )
-            for truth, share in zip(truths, shares, strict=True)
+            for truth, one, share in zip(truths, built, shares, strict=True)
         ]
-        rows.append(_row(gap, results))
+        spending = None if budget is None else spend(built, shares, budget, seed, world)
+        rows.append(_row(gap, results, spending))
     return Estimate(problem, method, agents, runs, seed, sentence, tuple(rows), world)
 
 
-def _row(gap: float, results: list[Result]) -> Expectation:
+def _row(gap: float, results: list[Result], spending: Spending | None) -> Expectation:
     samples = np.concatenate([result.samples for result in results])
     summary = Summary.of(samples)
     return Expectation(
@@ -192,6 +225,7 @@ def _row(gap: float, results: list[Result]) -> Expectation:
         lower_bound=float(np.mean([_lower(result) for result in results])),
         wrong=sum(result.wrong for result in results),
         unfinished=sum(result.unfinished for result in results),
+        spending=spending,
     )
 
 

@@ -132,9 +132,9 @@ class Method:
             plan = plan.fitted(plate, cannot, state.pulls.tolist(), self.problem.items, room)
         if most is not None:
             plan = plan.limited(most, self.problem.items)
-        return self._with_rivals(state, plan) if self.against else plan
+        return self.with_rivals(state, plan) if self.against else plan
 
-    def _with_rivals(self, state: Any, plan: Plan) -> Plan:
+    def with_rivals(self, state: Any, plan: Plan) -> Plan:
         arms, named = np.array(plan.arms, np.int64), np.empty(len(plan.arms), np.int64)
         if arms.size:
             name_rivals(state.pulls, state.estimate.values, arms, named)

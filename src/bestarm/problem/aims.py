@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
 from bestarm.errors import UserError
-from bestarm.problem.checks import check_list
+from bestarm.problem.checks import check_list, check_name
 from bestarm.reward import HIGHEST, LOWEST, show
 
 GOALS = (HIGHEST, LOWEST)
 DIFFER, ALIKE = SITES = ("differ", "alike")
+LONGEST_UNIT = 20
 DAY = "a day or a time, such as 2027-01-31 or 2027-01-31T18:00:00Z"
 
 
@@ -17,6 +18,15 @@ def check_control(value: object, names: Sequence[str]) -> str | None:
     if value is None or (isinstance(value, str) and value in names):
         return value
     raise UserError(f"control is {show(value)}; it must be the name of an arm.")
+
+
+def check_unit(value: object) -> str | None:
+    """What rewards are measured in, if somebody says so."""
+    if value is None:
+        return None
+    if len(unit := check_name("unit", value)) > LONGEST_UNIT:
+        raise UserError(f"unit is {show(unit)}; it must be at most {LONGEST_UNIT} letters long.")
+    return unit
 
 
 def check_budget(value: object) -> int | None:

@@ -19,7 +19,7 @@ from bestarm.reward import show
 
 KEYS = (
     *("name", "arms", "arm", "delta", "epsilon", "goal", "rewards", "sigma", "reward_range", "sites", "budget"),
-    *("deadline", "control", "items", "theta", "normalise", "centre"),
+    *("deadline", "control", "unit", "items", "theta", "normalise", "centre"),
 )
 ARM_KEYS = ("name", "description", "mean", "features")
 GIVE_ARMS = 'give a list of names, arms = ["A", "B"], or arms = "arms.csv", or [[arm]] tables'
@@ -108,7 +108,7 @@ def arm_columns(arms: object) -> dict[str, list[Any]]:
 
 
 def read_arms(path: Path) -> list[dict[str, Any]]:
-    """The arms of a CSV file: columns `name`, optionally `mean`, and every other column a feature."""
+    """The arms of a CSV file: `name`, optionally `description` and `mean`, and every other column a feature."""
     with naming(str(path)):
         rows = csv.reader(io.StringIO(read_text(path), newline=""), skipinitialspace=True)
         try:
@@ -138,17 +138,17 @@ def check_header(header: list[str]) -> None:
         if header.index(column) != position - 1:
             raise UserError(f"line 1: column {column!r} appears twice; each column must have its own name.")
         right = column.casefold().removesuffix("s")
-        if right in ("name", "mean") and column != right:
+        if right in ("name", "description", "mean") and column != right:
             raise UserError(f"line 1: column {column!r} must be written {right!r}.")
     if "name" not in header:
         raise UserError(
             f"line 1: there is no column 'name' among {', '.join(map(repr, header))}; "
-            "the columns must be name, optionally mean, and the features, separated by commas."
+            "the columns must be name, optionally description and mean, and the features, separated by commas."
         )
 
 
 def read_row(header: list[str], row: list[str], line: int) -> dict[str, Any]:
-    """One arm: its line, its name, its mean if the cell is filled, its features if there are columns."""
+    """One arm: its line and name, description and mean if the cells are filled, features if there are some."""
     if not any(row):
         raise UserError(f"line {line} is blank; every line below the header must be an arm.")
     if len(row) != len(header):
@@ -157,6 +157,8 @@ def read_row(header: list[str], row: list[str], line: int) -> dict[str, Any]:
     arm: dict[str, Any] = {"line": line, "name": cells.pop("name")}
     if not arm["name"]:
         raise UserError(f"line {line}: name is empty; each arm must have a name.")
+    if description := cells.pop("description", ""):
+        arm["description"] = description
     if cells.get("mean") == "":
         del cells["mean"]
     numbers = {column: read_cell(column, cell, line) for column, cell in cells.items()}

@@ -22,6 +22,7 @@ from bestarm.problem.aims import (
     check_deadline,
     check_descriptions,
     check_items,
+    check_unit,
 )
 from bestarm.problem.checks import (
     LEAST_DELTA,
@@ -43,6 +44,7 @@ from bestarm.reward import (
     NORMAL,
     ROUNDING,
     YES_NO,
+    aim_in_words,
     check_distance,
     check_number,
     check_reward,
@@ -75,6 +77,7 @@ class Problem:
     goal: `highest` or `lowest`: which mean is the best.
     delta: the probability of a wrong answer, above 0 and below 1.
     epsilon: how far from the best the answer may be, at least 0, in units of the reward.
+    unit: what a reward is measured in, such as "%" or "mg/l"; it is shown beside estimates.
     control: the name of the arm that the others are compared with.
     budget: the most samples of all sites together.
     deadline: the last day, or a moment; ISO text will do.
@@ -117,6 +120,7 @@ class Problem:
     deadline: date | None  # or a datetime, which is one
     items: bool
     descriptions: tuple[str, ...]
+    unit: str | None
     _fingerprint: str | None = field(repr=False)  # once it was asked for
 
     def __init__(
@@ -140,6 +144,7 @@ class Problem:
         normalise: bool = False,
         centre: float | None = None,
         descriptions: Sequence[str] | None = None,
+        unit: str | None = None,
         name: str = "problem",
     ) -> None:
         name = check_name("name", name)
@@ -186,7 +191,7 @@ class Problem:
         noise = kind, sigma, delta, epsilon
         aims = (
             *(goal, sites, check_control(control, names), check_budget(budget), check_deadline(deadline)),
-            *(items, check_descriptions(names, descriptions)),
+            *(items, check_descriptions(names, descriptions), check_unit(unit)),
         )
         self.__setstate__((name, names, *noise, matrix, known, weights, limits, middle, *aims, None))
 
@@ -286,7 +291,7 @@ class Problem:
 
     def _aims(self) -> dict[str, Any]:
         usual = {"goal": HIGHEST, "sites": DIFFER, "items": False}
-        usual |= dict.fromkeys(("control", "budget", "deadline"))
+        usual |= dict.fromkeys(("unit", "control", "budget", "deadline"))
         aims = {key: getattr(self, key) for key, value in usual.items() if getattr(self, key) != value}
         return aims if self.deadline is None else aims | {"deadline": self.deadline.isoformat()}
 
@@ -336,6 +341,15 @@ class Problem:
         """
         turned = means if self.goal == HIGHEST else reflected(means)
         return np.asarray(turned, dtype=np.float64)
+
+    @property
+    def aim(self) -> str:
+        """Which rewards are wanted, in words.
+
+        >>> Problem(["A", "B"], unit="%").aim
+        'Rewards are in %; higher is better.'
+        """
+        return aim_in_words(self.goal, self.unit)
 
     @property
     def usual_centre(self) -> float:

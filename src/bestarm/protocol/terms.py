@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from bestarm.reward import NORMAL, Limits, check_reward
+from bestarm.reward import HIGHEST, NORMAL, Limits, aim_in_words, check_reward
 
 if TYPE_CHECKING:
     from bestarm.methods.composed import Method
@@ -19,7 +19,7 @@ class Terms:
     `squares` says whether the test asks for sums of (reward − centre)²; `bets` brings a difference of rewards
     to [−1, 1], better above 0, and is 0 if nobody asks for bets; `pairs` is ±1, a difference on an item times
     it being better above 0, and 0 if nobody asks for pairs. With `items` every item is tried with all arms of a
-    plan. `features` are for worksheets only.
+    plan. `features` are for worksheets only. `goal`, `unit` and the arms' `descriptions` are for whoever reads.
 
     >>> terms = Terms("ligands", ("A", "B"), "18566d70caa08ade", sigma=0.3)
     >>> Terms.from_json(terms.to_json()) == terms
@@ -38,6 +38,9 @@ class Terms:
     bets: float = 0.0
     pairs: float = 0.0
     items: bool = False
+    goal: str = HIGHEST
+    unit: str | None = None
+    descriptions: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, method: Method) -> Terms:
@@ -57,11 +60,19 @@ class Terms:
             method.bets,
             method.pairs,
             problem.items,
+            problem.goal,
+            problem.unit,
+            {arm: text for arm, text in zip(problem.arms, problem.descriptions, strict=False) if text},
         )
 
     def check_reward(self, reward: object) -> float:
         """The reward as a float, or a sentence that says why it is none."""
         return check_reward(reward, self.reward_range, self.sigma, self.rewards)
+
+    @property
+    def aim(self) -> str:
+        """Which rewards are wanted, in words."""
+        return aim_in_words(self.goal, self.unit)
 
     def renamed(self, arms: tuple[str, ...]) -> Terms:
         """The same with other arms, after some came or went."""
@@ -88,4 +99,7 @@ class Terms:
             float(value.get("bets", 0.0)),
             float(value.get("pairs", 0.0)),
             bool(value.get("items", False)),
+            str(value.get("goal", HIGHEST)),
+            None if value.get("unit") is None else str(value["unit"]),
+            {str(arm): str(text) for arm, text in dict(value.get("descriptions", {})).items()},
         )

@@ -57,8 +57,9 @@ def simulate(
             sites, times and items differ (`simulation.world.World` says what each of these means).
         schedule: which agent is active when; by default all are equally fast.
         plate: how many trials an agent does at once; plans are made into whole plates.
-        max_samples: a run whose server has counted so many samples ends undecided. By default 10¹² in the
-            events engine, 10⁹ for a single-agent or synchronous baseline, 10⁷ in the rounds engine.
+        max_samples: a run whose server has counted so many samples ends undecided. By default the problem's
+            budget; without one 10¹² in the events engine, 10⁹ for a single-agent or synchronous baseline, 10⁷
+            in the rounds engine. The last batch is not cut short.
         jobs: processes; cluster: the address of a Dask scheduler.
         progress: is told how many runs have finished, as they finish.
         parameters: the method's own, for instance `gamma=0.01`.
@@ -123,9 +124,18 @@ def prepare(
         raise UserError("a replayed schedule names every round, so nothing can be skipped: take engine=rounds.")
     chosen = engine or ("events" if schedule.replay is None else "rounds")
     cost = "pulls" if chosen == "events" and method.kind is not Kind.FEDERATED else chosen
-    limit = UNBOUNDED[cost] if max_samples is None else max_samples
-    _check_whole("max_samples", limit, len(method.problem.arms), MOST_SAMPLES)
+    budget, arms = method.problem.budget, len(method.problem.arms)
+    if budget is not None:
+        check_budget(budget, arms)
+    limit = (budget or UNBOUNDED[cost]) if max_samples is None else max_samples
+    _check_whole("max_samples", limit, arms, MOST_SAMPLES)
     return Engine(method, environment(method.problem, world), schedule, seed, chosen, limit)
+
+
+def check_budget(budget: int, arms: int) -> None:
+    """A simulated study begins with one sample of each arm, and they must be in its budget."""
+    if budget < arms:
+        raise UserError(f"budget is {budget}; a simulation needs at least {arms}, one sample of each arm.")
 
 
 def run_many(packed: bytes, numbers: range) -> list[Outcome]:

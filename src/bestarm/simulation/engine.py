@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -58,6 +59,23 @@ class Engine:
     def run(self, number: int) -> Outcome:
         """The outcome of one run."""
         return self._run(number, np.zeros((0, 4)))[0]
+
+    def ending(self, number: int) -> tuple[Outcome, Any]:
+        """One run, and its last state with no more than `max_samples`.
+
+        Nothing is compiled, so it is for runs that are short.
+        """
+        last: list[Any] = []
+
+        def read(state: Any, setting: Any) -> Any:
+            if state.pulls.sum() <= self.max_samples:
+                last[:] = [deepcopy(state)]
+            return self.method.rules.read(state, setting)
+
+        watched = replace(self.method, rules=self.method.rules._replace(read=read))
+        plain = replace(self, method=watched, engine="events")
+        plain.__dict__["_loop"] = loop_of(watched, rebind)
+        return plain.run(number), last[0]
 
     def cancel(self) -> None:
         """End the compiled run that another thread is making, and all later ones, undecided."""

@@ -43,7 +43,7 @@ class Federation:
         random: np.random.Generator,
         names: Sequence[str] = (),
     ) -> None:
-        method = _unlimited(method) if environment.kind in (GAUSSIAN, HEAVY) else method
+        method = _unlimited(method, environment.kind in (GAUSSIAN, HEAVY))
         self.method, self.schedule, self.random = method, schedule, random
         self.world = mirrored(environment, method)
         start = first_pulls(self.world, method.setting.arms, method.squares, random)
@@ -116,13 +116,19 @@ class Federation:
         return messages(len(self.server.log), self.server.stopped_at or 0)
 
 
-def _unlimited(method: Method) -> Method:
-    """The same method without the check of what is typed: Gaussian and heavy-tailed rewards know no range."""
+def _unlimited(method: Method, any_reward: bool) -> Method:
+    """The same method without a budget, which is the business of whoever pulls, and without a deadline.
+
+    With `any_reward` also without the check of what is typed: Gaussian and heavy-tailed rewards know no range.
+    """
     problem = method.problem
-    if problem.reward_range is None:
+    gone = {"budget", "deadline"} | ({"rewards", "reward_range"} if any_reward else set())
+    if not gone & problem.to_dict().keys():
         return method
-    table = {key: value for key, value in problem.to_dict().items() if key not in ("rewards", "reward_range")}
-    told = {"centre": problem.centre} | ({} if problem.sigma is None else {"sigma": problem.sigma})
+    table = {key: value for key, value in problem.to_dict().items() if key not in gone}
+    told: dict[str, float] = {}
+    if any_reward and problem.reward_range is not None:
+        told = {"centre": problem.centre} | ({} if problem.sigma is None else {"sigma": problem.sigma})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProblemWarning)  # said when the problem was made
         return replace(method, problem=Problem.from_dict(table | told))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,10 +18,12 @@ from bestarm.notebook import picture, table
 from bestarm.problem import Problem
 from bestarm.simulation.outcome import Outcome, is_wrong
 from bestarm.simulation.world import PLAIN, World
+from bestarm.tables import to_pandas
 from bestarm.theory import Bounds
 from bestarm.theory import bounds as theory_bounds
 
 SUMMARISED = ("samples", "communications", "switches", "unsent")
+RUN_COLUMNS = ["run", *SUMMARISED, "arm", "wrong", "unfinished"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,23 @@ class Result:
             name: self.summary(field).mean / bound if bound and bound < math.inf else None
             for name, (field, bound) in pairs.items()
         }
+
+    @property
+    def each(self) -> Iterator[dict[str, Any]]:
+        """One row a run: what it cost, the arm that was returned, and whether that was wrong."""
+        wrong = is_wrong(self.problem.merits(self.means), self.problem.epsilon)
+        for run, arm in enumerate(self.returned.tolist()):
+            yield {
+                "run": run,
+                **{field: int(getattr(self, field)[run]) for field in SUMMARISED},
+                "arm": self.problem.arms[arm] if arm >= 0 else None,
+                "wrong": int(arm >= 0 and bool(wrong[arm])),
+                "unfinished": int(arm < 0),
+            }
+
+    def to_pandas(self) -> Any:
+        """The runs as a pandas data frame, one a row."""
+        return to_pandas(self.each, RUN_COLUMNS)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """A matplotlib figure of samples and communications, saved to `path` if there is one."""

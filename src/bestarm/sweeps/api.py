@@ -12,14 +12,14 @@ from typing import Any
 
 from bestarm.errors import ProblemWarning, ServiceError
 from bestarm.simulation.environment import environment
-from bestarm.simulation.outcome import is_wrong
-from bestarm.simulation.result import Result, Summary
+from bestarm.simulation.result import RUN_COLUMNS, Result, Summary
 from bestarm.simulation.world import World
 from bestarm.sweeps.cell import Cell
 from bestarm.sweeps.grid import MethodLike, ProblemLike, check_whole, make_grid
 from bestarm.sweeps.runs_file import Runs
 from bestarm.sweeps.table_file import check_table_path, write_table
 from bestarm.sweeps.work import default_jobs, work
+from bestarm.tables import to_pandas
 
 Progress = Callable[[int], None]
 
@@ -58,9 +58,7 @@ class Sweep:
 
     def to_pandas(self, each: bool = False) -> Any:
         """The rows as a pandas data frame."""
-        import pandas
-
-        return pandas.DataFrame(list(self.each) if each else self.rows)
+        return to_pandas(self.each if each else self.rows)
 
     def _pairs(self) -> Iterable[tuple[Cell, Result]]:
         return zip(self.cells, self.results, strict=True)
@@ -177,7 +175,6 @@ ROW_COLUMNS = [
     *("wrong", "unfinished", "lower_bound", "samples_bound", "communications_bound"),
     *("samples_to_lower", "samples_to_bound", "communications_to_bound", "seconds"),
 ]
-RUN_COLUMNS = ["run", *SUMMARISED, "unsent", "arm", "wrong", "unfinished"]
 
 
 def _row(cell: Cell, result: Result) -> dict[str, Any]:
@@ -199,14 +196,5 @@ def _row(cell: Cell, result: Result) -> dict[str, Any]:
 
 def _run_rows(cell: Cell, result: Result) -> Iterator[dict[str, Any]]:
     what: Mapping[str, Any] = cell.describe() | dict(cell.parameters)
-    wrong = is_wrong(cell.problem.merits(result.means), cell.problem.epsilon)
-    for place, run in enumerate(cell.numbers):
-        arm = int(result.returned[place])
-        yield {
-            **what,
-            "run": run,
-            **{field: int(getattr(result, field)[place]) for field in (*SUMMARISED, "unsent")},
-            "arm": cell.problem.arms[arm] if arm >= 0 else None,
-            "wrong": int(arm >= 0 and bool(wrong[arm])),
-            "unfinished": int(arm < 0),
-        }
+    for run, row in zip(cell.numbers, result.each, strict=True):
+        yield {**what, **row, "run": run}

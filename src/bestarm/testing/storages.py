@@ -109,12 +109,39 @@ def closed_is_closed(open_storage: Open, who: str) -> None:
     demand(first.take(study, upload).result().new, f"{who}: a study that was opened again takes nothing")
 
 
+def a_name_leads_to_its_study_for_ever(open_storage: Open, who: str) -> None:
+    """A study that is renamed takes uploads under all its names, for every process; none is given away."""
+    first, study = _begin(open_storage, "before")
+    second, uploads = open_storage(), _uploads(study)
+    first.take(study, uploads[0]).result()
+    for _ in range(2):  # again is harmless
+        renamed = first.rename(study, "after").result().study
+    demand(renamed.name == "after", f"{who}: a renamed study is called {renamed.name!r}")
+    demand(renamed.problem.fingerprint == study.problem.fingerprint, f"{who}: a name changed the fingerprint")
+    for name, upload in zip(("before", "after"), uploads[1:], strict=False):
+        found = second.find(name)
+        demand(found is not None and found.id == study.id, f"{who}: {name!r} does not lead to the study")
+        assert found is not None
+        demand(second.take(found, upload).result().new, f"{who}: under {name!r} nothing is taken")
+    for name in ("before", "after"):
+        try:
+            _begin(open_storage, name)
+            refused = ""
+        except Refused as refusal:
+            refused = refusal.code
+        demand(refused == "exists", f"{who}: the name {name!r} was given to two studies")
+    demand(_look(first, study).uploads == 3, f"{who}: uploads were lost with a name")
+    back = first.rename(renamed, "before").result().study
+    demand(back.name == "before", f"{who}: a study does not get its own name back")
+
+
 STORAGE_LAWS: tuple[Callable[[Open, str], None], ...] = (
     a_log_is_its_replay,
     a_repeat_gets_the_same_answer,
     what_does_not_fit_changes_nothing,
     two_processes_make_one_log,
     closed_is_closed,
+    a_name_leads_to_its_study_for_ever,
 )
 
 

@@ -63,7 +63,7 @@ def test_differences_come_with_the_leader_and_are_near_the_truth() -> None:
     assert (found["to"], found["role"], found["holds"]) == ("A", "leader", 0.95)
     assert "averages over the batches that had both arms" in found["sentence"]
     own, *others = found["arms"]
-    assert own == {"arm": "A", "difference": None, "low": None, "high": None}
+    assert own == {"arm": "A", "difference": None, "low": None, "high": None, "percent": None}
     for row in others:
         assert row["low"] < MEANS[row["arm"]] - MEANS["A"] < row["high"]
         assert row["high"] - row["low"] == pytest.approx(2 * (row["high"] - row["difference"]))

@@ -22,8 +22,8 @@ export function shown({ arms, differences }) {
   const [found] = differences;
   const own = (arm) => ({ value: arm.mean, low: arm.low, high: arm.high });
   if (!found) return { to: null, sentence: "", places: new Map(arms.map((arm) => [arm.arm, own(arm)])) };
-  const zero = { value: 0, low: null, high: null };
-  const of = ({ arm, difference, low, high }) => [arm, arm === found.to ? zero : { value: difference, low, high }];
+  const zero = { value: 0, low: null, high: null, percent: null };
+  const of = ({ arm, difference, low, high, percent }) => [arm, arm === found.to ? zero : { value: difference, low, high, percent }];
   return { to: found.to, sentence: found.sentence, places: new Map(found.arms.map(of)) };
 }
 
@@ -142,7 +142,7 @@ export class Arms {
     say(pulls, count(arm.pulls));
     say(share, samples ? percent(arm.pulls / samples) : "");
     bar.style.width = `${(100 * arm.pulls) / this.most}%`;
-    const { value, low, high } = this.shown.places.get(arm.arm) ?? NOWHERE;
+    const { value, low, high, percent: ofControl } = this.shown.places.get(arm.arm) ?? NOWHERE;
     range.hidden = low === null;
     dot.hidden = value === null;
     if (value !== null) dot.style.left = this.at(value);
@@ -152,12 +152,19 @@ export class Arms {
     }
     const ends = low === null ? "" : `${fixed(low, this.places)} to ${fixed(high, this.places)}`;
     say(element.parts.interval, this.shown.to ? "" : ends);
-    say(element.parts.apart, this.shown.to && ends ? `${fixed(value, this.places)} (${ends})` : "");
+    say(element.parts.apart, this.shown.to && ends ? `${fixed(value, this.places)} (${ends})${relative(ofControl)}` : "");
+    element.parts.name.title = described(this.status.problem, arm.arm);
     const leader = this.shown.places.get(this.shown.to ?? verdict.leader) ?? NOWHERE;
     guide.hidden = leader.value === null;
     if (!guide.hidden) guide.style.left = this.at(leader.value);
   }
 }
+
+/** A difference in percent of what it is taken to; only the estimate, since nothing bounds the ratio. */
+const relative = (share) => (share === null || share === undefined ? "" : ` · ${share < 0 ? "−" : "+"}${fixed(Math.abs(share), 1)} %`);
+
+/** What an arm is, where the problem says so. */
+const described = (problem, name) => problem.arm.find((arm) => arm.name === name)?.description ?? name;
 
 const NOWHERE = { value: null, low: null, high: null };
 const digitsOf = (value) => String(Number(value.toPrecision(6)));
@@ -165,6 +172,7 @@ const digitsOf = (value) => String(Number(value.toPrecision(6)));
 function row(arm) {
   const parts = {
     tag: make("span", { className: "tag" }),
+    name: make("bdi", { title: arm.arm }, arm.arm),
     estimate: make("span"),
     interval: make("span", { className: "soft" }),
     apart: make("span", { className: "apart soft" }),
@@ -176,7 +184,7 @@ function row(arm) {
     bar: make("span"),
   };
   parts.track = make("div", { className: "track", "aria-hidden": "true" }, parts.guide, parts.range, parts.dot);
-  const name = make("th", { scope: "row", role: "rowheader" }, make("bdi", { title: arm.arm }, arm.arm), parts.tag);
+  const name = make("th", { scope: "row", role: "rowheader" }, parts.name, parts.tag);
   const element = make(
     "tr",
     { role: "row" },

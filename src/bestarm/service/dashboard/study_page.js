@@ -81,7 +81,7 @@ function about(page, status) {
   if (box.children.length) return;
   box.append(...promise.split("\n").map((line) => make("p", {}, line)));
   const { rewards, sites } = problem;
-  const noise = { rewards, sites, "reward range": problem.reward_range?.join(" to ") };
+  const noise = { rewards, unit: problem.unit, sites, "reward range": problem.reward_range?.join(" to ") };
   const facts = { method, ...parameters, delta: problem.delta, epsilon: problem.epsilon, sigma: problem.sigma, ...noise };
   facts["sites expected"] = count(agents);
   facts["created"] = new Date(status.created_at).toLocaleString("en-GB");

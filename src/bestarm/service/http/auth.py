@@ -53,9 +53,16 @@ class Access:
         if token.role not in roles:
             allowed = " or ".join(roles)
             raise Refused(f"this is for the {allowed}, and this token is for the {token.role}.", "role", 403)
-        if token.role is not Role.ADMIN and study is not None and token.study != study:
+        if token.role is not Role.ADMIN and study is not None and not await self._owns(token, study):
             raise Refused(f"this token is for study {token.study!r} only.", "other-study", 403)
         return token
+
+    async def _owns(self, token: Token, study: str) -> bool:
+        """Whether a token is for the study of this name, which may be one that the study had before."""
+        if token.study == study:
+            return True
+        found = self._storage.known(study) or await asyncio.to_thread(self._storage.find, study)
+        return found is not None and found.id == token.study_id
 
     async def still(self, token: Token) -> bool:
         """Whether a caller that stays connected may stay; not if nobody can say, and it may come again."""

@@ -64,9 +64,13 @@ class Service:
         """A study as it stands."""
         return await self.storage.look(await self.study(name))
 
-    async def look_at(self, token: Token) -> tuple[list[Overview], int]:
-        """All studies that the caller may see, and how many more there are that are damaged."""
-        names = [token.study] if token.study is not None else await asyncio.to_thread(self.storage.names)
+    async def look_at(self, token: Token, archived: bool = False) -> tuple[list[Overview], int]:
+        """All studies that the caller may see, and how many more there are that are damaged.
+
+        Those that are archived are among them if they are asked for, or if the caller has no other.
+        """
+        own = [] if token.study is None else [token.study]
+        names = own or await asyncio.to_thread(self.storage.names, archived)
         found = await asyncio.gather(*(self.look(name) for name in names), return_exceptions=True)
         damaged = 0
         for result in found:

@@ -19,13 +19,14 @@ ByHand = Correction | ArmAdded | ArmWithdrawn | Close | Reopen  # what people do
 
 @dataclass(frozen=True, slots=True)
 class Charter:
-    """What a study is about; it never changes."""
+    """What a study is about. Its name may change, and whether it is archived; all else never does."""
 
     id: int
     name: str
     problem: Problem
     method: Method
     created_at: str
+    archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

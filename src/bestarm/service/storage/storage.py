@@ -10,7 +10,7 @@ the log.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -20,16 +20,17 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceE
 
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import Method
+from bestarm.names import NAME, check_name
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Join, Upload
 from bestarm.protocol.messages import Download, Stop
-from bestarm.service.storage import clock, log, studies
+from bestarm.service.storage import clock, log, shelf, studies
 from bestarm.service.storage.counters import Counters
 from bestarm.service.storage.database import Pen, open_engine
 from bestarm.service.storage.ledger import Ledger, OutOfRange
-from bestarm.service.storage.names import NAME
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.pending import Pending
 from bestarm.service.storage.schema import prepare
+from bestarm.service.storage.shelf import Shelf
 from bestarm.service.storage.tables import entries, tokens
 from bestarm.service.storage.tables import studies as study_rows
 from bestarm.service.storage.taken import Taken
@@ -52,7 +53,7 @@ class Storage:
         self.counters = Counters()
         self.grown: Grown = lambda ledger: None  # called by the writer after a commit
         self._ledgers: dict[int, Ledger] = {}
-        self._studies: dict[str, Charter] = {}
+        self._shelf = Shelf()
         self._seen: dict[int, dict[str, str]] = {}
         self._arms: dict[int, tuple[str, ...]] = {}
         self._pen = Pen(self.engine)
@@ -84,45 +85,59 @@ class Storage:
 
     # Studies
 
-    def create(self, method: Method) -> Pending[Overview]:
-        """A new study, named after its problem; refused if there is one of that name."""
-        row = studies.to_row(method) | {"created_at": clock.write(self.now())}
+    def create(self, method: Method, earlier: Sequence[Upload] = ()) -> Pending[Overview]:
+        """A new study, named after its problem; refused if there is one of that name.
+
+        `earlier` are the uploads that it begins with, checked. Nobody waits for an answer to them.
+        """
+        created_at = clock.write(self.now())
+        row = studies.to_row(method) | {"created_at": created_at}
 
         def act(work: Work) -> Overview:
-            name = row["name"]
-            if work.connection.execute(select(study_rows.c.id).where(study_rows.c.name == name)).first():
-                raise Refused(
-                    f"there is a study {name!r} already; give the problem another name.", "exists", 409
-                )
-            work.connection.execute(study_rows.insert().values(**row))
-            study = self._read_study(work.connection, name)
-            assert study is not None
+            study = shelf.add(work.connection, row)
+            work.begin_with(study, earlier, created_at)
             return work.look(study)
 
         return self._submit(act, None, writes=True)
 
+    def rename(self, study: Charter, name: str) -> Pending[Overview]:
+        """Call a study otherwise; the names that it had go on leading to it. Again is harmless."""
+        check_name("the new name", name)
+        return self._reshelve(study, lambda connection: shelf.rename(connection, study.id, name))
+
+    def set_archived(self, study: Charter, archived: bool) -> Pending[Overview]:
+        """Leave a study out of the lists, or put it back; again is harmless."""
+        at = clock.write(self.now()) if archived else None
+        return self._reshelve(study, lambda connection: shelf.archive(connection, study.id, at))
+
+    def _reshelve(self, study: Charter, change: Callable[[Connection], None]) -> Pending[Overview]:
+        def act(work: Work) -> Overview:
+            change(work.connection)
+            work.reshelved.add(study.id)
+            return work.look(shelf.read(work.connection, study.id))
+
+        return self._submit(act, study, writes=True)
+
     def find(self, name: str) -> Charter | None:
-        """The study of this name. It may ask the database, so don't call it on an event loop."""
-        found = self._studies.get(name)
+        """The study that this name leads to. It may ask the database, so don't call it on an event loop."""
+        found = self.known(name)
         if found is None and NAME.fullmatch(name):
             with self._reading() as connection:
-                found = self._read_study(connection, name)
-            if found is not None:
-                found = self._studies.setdefault(name, found)
+                found = self._shelf.look(connection, name)
         return found
 
     def known(self, name: str) -> Charter | None:
-        """The same, if this process has read it before; never asks the database."""
-        return self._studies.get(name)
+        """The same, if this process has read it in the last second; never asks the database."""
+        return self._shelf.known(name)
 
-    def names(self) -> list[str]:
-        """The names of all studies, in the order in which they were made."""
+    def names(self, archived: bool = True) -> list[str]:
+        """The names of all studies, or of those that are not archived, in the order in which they were made."""
         with self._reading() as connection:
-            return list(connection.execute(select(study_rows.c.name).order_by(study_rows.c.id)).scalars())
+            return shelf.names(connection, archived)
 
     def load(self) -> None:
-        """Replay every log now rather than when it is first asked for. A damaged one is only reported."""
-        for name in self.names():
+        """Replay the logs now rather than when they are first asked for. A damaged one is only reported."""
+        for name in self.names(archived=False):
             try:
                 study = self.find(name)
                 assert study is not None
@@ -314,9 +329,10 @@ class Storage:
             work.flush()
         for ledger in work.ledgers.values():
             self._ledgers[ledger.study.id] = ledger
-            self._studies[ledger.study.name] = ledger.study
             self._arms[ledger.study.id] = ledger.server.arms
             self.grown(ledger)
+        for study_id in work.reshelved:
+            self._shelf.forget(study_id)
         for task, result, refused in outcomes:
             task.pending.settle(result, refused)
 
@@ -337,10 +353,6 @@ class Storage:
                 raise
             self.report("the storage failed", error)
             raise Refused(AWAY, "storage", 503) from None
-
-    def _read_study(self, connection: Connection, name: str) -> Charter | None:
-        row = connection.execute(study_rows.select().where(study_rows.c.name == name)).first()
-        return None if row is None else studies.from_row(row)
 
     @staticmethod
     def _read_tokens(connection: Connection, which: Any) -> list[Token]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,22 +15,32 @@ import sqlalchemy
 from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning, ServiceError, UserError, either
 from bestarm.methods import Kind, Method, Parameter, Verdict, federated, method
+from bestarm.names import check_name
 from bestarm.problem import Problem
-from bestarm.protocol.messages import verdict_from_json, verdict_to_json
-from bestarm.service.storage.ledger import Ledger
-from bestarm.service.storage.names import check_name
+from bestarm.protocol.entries import Upload
+from bestarm.protocol.messages import upload_from_json, verdict_from_json, verdict_to_json
+from bestarm.service.storage.ledger import Ledger, OutOfRange
 from bestarm.service.storage.overview import Charter
 
 MOST_AGENTS = 1_000_000
+USUAL_AGENTS = 10
 MOST_DIMENSIONS = 2_000
 RESERVED = {"name", "problem", "agents"}
 _one_at_a_time = threading.Lock()
 
 
 def check_method(
-    table: Mapping[str, Any], name: str, agents: int, parameters: Mapping[str, Parameter], most_arms: int
+    table: Mapping[str, Any],
+    name: str,
+    agents: int | None,
+    parameters: Mapping[str, Parameter],
+    most_arms: int,
 ) -> Method:
-    """The method of a new study; `table` is its problem as plain values. A sentence if it can't be served."""
+    """The method of a new study; `table` is its problem as plain values. A sentence if it can't be served.
+
+    How many agents come need not be known where they are no part of the promise: a number near it only makes
+    batches as large as they should be.
+    """
     problem = read_problem(table)
     check_name("the problem's name, which is the study's too,", problem.name)
     if problem.dimension > MOST_DIMENSIONS:
@@ -40,9 +50,13 @@ def check_method(
     for key in RESERVED & parameters.keys():
         raise UserError(f"parameters has {key!r}, which is not a parameter; it stands beside them.")
     try:
-        built = build(problem, name, agents, parameters)
+        built = build(problem, name, USUAL_AGENTS if agents is None else agents, parameters)
         if built.kind is not Kind.FEDERATED:
             raise UserError(f"{name} can be simulated, not served; take {either(federated())}.")
+        if agents is None and built.test.counts_agents:
+            raise UserError(
+                f"agents is not given, and the test {built.test.name} counts on at most so many; say how many."
+            )
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             nothing = [0.0] * problem.K
             built.verdict(Tally.of([1] * problem.K, nothing, nothing if built.squares else None))
@@ -51,6 +65,23 @@ def check_method(
             "problem: its numbers are too large or too small to compute with; scale them."
         ) from None
     return built
+
+
+def check_earlier(built: Method, rows: Sequence[Mapping[str, Any]]) -> list[Upload]:
+    """The uploads that a study begins with; all of them are tried before anything is written."""
+    ledger = Ledger(Charter(0, built.problem.name, built.problem, built, ""))
+    uploads = []
+    for place, row in enumerate(rows):
+        try:
+            upload = upload_from_json({"problem": built.problem.fingerprint, **row}, built.problem)
+            check_name("agent", upload.agent)
+            ledger.append(upload, "", 0)
+        except OutOfRange:
+            raise UserError(f"earlier[{place}]: its numbers are too large to compute with.") from None
+        except UserError as error:
+            raise UserError(f"earlier[{place}]: {error}") from None
+        uploads.append(upload)
+    return uploads
 
 
 def build(problem: Problem, name: str, agents: int, parameters: Mapping[str, Parameter]) -> Method:
@@ -90,7 +121,7 @@ def from_row(row: sqlalchemy.Row[Any]) -> Charter:
         built = build(problem, row.method, row.agents, json.loads(row.parameters))
     except UserError as error:
         raise ServiceError(f"study {row.name!r}: this bestarm can't work with it: {error}") from None
-    return Charter(row.id, row.name, problem, built, row.created_at)
+    return Charter(row.id, row.name, problem, built, row.created_at, row.archived_at is not None)
 
 
 def check_verdict(ledger: Ledger, stopped_at: int | None, verdict: str | None) -> None:

@@ -29,9 +29,18 @@ studies = Table(
     Column("parameters", Text, nullable=False),  # JSON, all of them
     Column("agents", Integer, nullable=False),
     Column("created_at", String(32), nullable=False),
+    Column("archived_at", String(32)),  # NULL: it is in the lists
     # What the log replays to, kept to notice a log or a program that no longer gives the same answer.
     Column("stopped_at", Integer),
     Column("verdict", Text),
+)
+
+# Every name that leads to a study, those included that it had before: sites go on under the name they know.
+names = Table(
+    "names",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("study_id", ForeignKey("studies.id"), nullable=False),
 )
 
 entries = Table(

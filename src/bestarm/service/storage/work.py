@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, bindparam, select
@@ -47,6 +48,7 @@ class Work:
         self.seen = seen
         self.now = now
         self.ledgers: dict[int, Ledger] = {}
+        self.reshelved: set[int] = set()  # studies with another name, or archived
         self._unanswered: list[tuple[Ledger, int, str, str, Taken]] = []
         self._rows: list[log.Written] = []
 
@@ -81,6 +83,7 @@ class Work:
                 studies.check_verdict(ledger, row.stopped_at, row.verdict)
             self.ledgers[study.id] = ledger
             self._end(ledger)
+        self.ledgers[study.id].study = study  # what it is called now, as far as who asks knows
         return self.ledgers[study.id]
 
     def look(self, study: Charter) -> Overview:
@@ -94,6 +97,11 @@ class Work:
         ledger = self.ledger(study)
         place = ledger.server.places.get(upload.id)
         return self._add(ledger, upload, received_at) if place is None else self._again(ledger, upload, place)
+
+    def begin_with(self, study: Charter, uploads: Iterable[Upload], received_at: str) -> None:
+        """Append uploads to the log of a new study that nobody waits for; no plan answers them."""
+        for upload in uploads:
+            self._add(self.ledger(study), upload, received_at, answered=False)
 
     def join(self, study: Charter, join: Join, received_at: str) -> tuple[int, Download | Stop]:
         """An agent's last sequence and its plan; a join that says something new is written to the log."""
@@ -138,7 +146,7 @@ class Work:
             log.append(self.connection, self._rows)
             self._rows = []
 
-    def _add(self, ledger: Ledger, entry: Entry, received_at: str) -> Taken:
+    def _add(self, ledger: Ledger, entry: Entry, received_at: str, answered: bool = True) -> Taken:
         """Append an entry; refused, with nothing changed, if it does not fit."""
         study, stopped_before = ledger.study, ledger.stopped_at
         body = log.body_text(entry, ledger.server.arms)
@@ -153,7 +161,10 @@ class Work:
             del self.ledgers[study.id]
             raise Refused(EXTREME, "refused", 422) from None
         taken = Taken(len(ledger.judged), new=True)
-        self._unanswered.append((ledger, ledger.length - 1, body, received_at, taken))
+        if answered:
+            self._unanswered.append((ledger, ledger.length - 1, body, received_at, taken))
+        else:
+            self._rows.append(log.written(ledger, ledger.length - 1, body, received_at, None))
         if study.method.recipe.sends_total:
             self._answer()  # the plan follows from the total that goes with it
         if ledger.stopped_at != stopped_before:

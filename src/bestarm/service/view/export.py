@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bestarm.core.bets import BETS
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage.overview import Judged, Overview
+from bestarm.service.view import uploads_table
 from bestarm.service.view.promise import rests_on
 from bestarm.standing import standing
 
@@ -76,16 +76,12 @@ def _list(name: str, texts: Iterable[str]) -> Iterator[str]:
 def _csv(overview: Overview) -> Iterator[str]:
     method = overview.study.method
     line = io.StringIO()
-    table = csv.writer(line, lineterminator="\n")
-    columns = ["position", "agent", "sequence", "received_at", "arm", "pulls", "reward_sum"]
-    columns += ["squares"] if method.squares else []
-    columns += ["rival", *(f"bet_{bet}" for bet in BETS)] if method.test.bets else []
-    columns += ["rival", "pairs", "differences", "squared_differences"] if method.test.pairs else []
-    table.writerow(columns)
-    for judged, upload in _log(overview):
-        place = [judged.position, judged.agent, judged.sequence, judged.received_at]
-        for arm, (pulls, *sums) in upload.tally.to_json(overview.arms).items():
-            table.writerow([*place, arm, pulls, *(repr(x) if isinstance(x, float) else x for x in sums)])
+    width = 3 + method.against if method.against else 2 + method.squares
+    table = csv.DictWriter(line, uploads_table.columns(width), lineterminator="\n")
+    table.writeheader()
+    for pair in _log(overview):
+        for row in uploads_table.rows(_uploaded(*pair, overview)):
+            table.writerow({key: repr(x) if isinstance(x, float) else x for key, x in row.items()})
         yield line.getvalue()
         line.seek(0)
         line.truncate()

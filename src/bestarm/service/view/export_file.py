@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from json import JSONDecodeError
@@ -9,7 +10,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from bestarm.errors import UserError
+from bestarm.problem.file import naming
+from bestarm.service.view import uploads_table
 from bestarm.strict_json import QUICK
+from bestarm.tables import to_pandas
 
 LISTS = ("uploads", "verdicts", "entries")
 PIECE = 65_536  # letters that are read at once, at least
@@ -46,6 +50,11 @@ class ExportFile:
         """The elements of a list; None if there is no list of this name."""
         return self._rows(name) if name in self.lists else None
 
+    def to_pandas(self) -> Any:
+        """The uploads as a pandas data frame, one row for each upload and arm, as `--format csv` has them."""
+        found = [row for upload in self.rows("uploads") or () for row in uploads_table.rows(upload)]
+        return to_pandas(found, None if found else uploads_table.columns(2))
+
     def _rows(self, name: str) -> Iterator[Any]:
         with self._opened() as text:
             for key in _keys(text):
@@ -69,6 +78,12 @@ class ExportFile:
             raise UserError("the file can't be read as text; it must be UTF-8.") from None
         except OSError as error:
             raise UserError(f"the file can't be read ({error.strerror}).") from None
+
+
+def read_export(path: str | os.PathLike[str]) -> ExportFile:
+    """What `study export` wrote; `to_pandas()` makes a table of its uploads."""
+    with naming(os.fspath(path)):
+        return ExportFile(Path(path))
 
 
 class Text:

@@ -14,7 +14,8 @@ def promise(method: Method) -> str:
     >>> print(promise(bestarm.method("sharp", problem, agents=10)).splitlines()[0])
     The arm that this study returns is the best one, except with probability at most 0.05.
     """
-    return "\n".join([_guarantee(method), _agents(method), rests_on(method), *_doubts(method)])
+    said = [_guarantee(method), method.problem.aim, _agents(method), rests_on(method), *_doubts(method)]
+    return "\n".join(said)
 
 
 def _guarantee(method: Method) -> str:

@@ -27,6 +27,7 @@ def summary(overview: Overview) -> dict[str, Any]:
         "method": overview.study.method.name,
         "agents": overview.study.method.agents,
         "state": overview.state,
+        "archived": overview.study.archived,
         "created_at": overview.study.created_at,
         "samples": overview.total.samples,
         "uploads": overview.uploads,
@@ -59,11 +60,13 @@ def study_object(overview: Overview) -> dict[str, Any]:
 
 def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, Any]:
     """Everything that a dashboard shows."""
+    shown, names = arms(overview), overview.method.problem.arms
+    means = [arm["mean"] for arm in shown]
     return study_object(overview) | {
         "time": clock.write(now),
-        "arms": arms(overview),
+        "arms": shown,
         "standing": standing(overview.method, overview.known).to_json(),
-        "differences": [one.to_json(overview.method.problem.arms) for one in overview.differences],
+        "differences": [one.to_json(names, means) for one in overview.differences],
         "warnings": [one.to_json() for one in overview.warnings],
         "sites": sites(overview, now, stale_after),
         "history": history(overview),

@@ -97,7 +97,7 @@ def _entry(row: Any, server: Server, known: str | None) -> Entry:
     if kind not in ENTRIES:
         raise UserError(f"its kind is {kind!r}, which this bestarm does not know.")
     try:
-        return entry_from(kind, {key: row[key] for key in ENTRIES[kind].__slots__}, server.arms)
+        return entry_from(kind, {key: row[key] for key in ENTRIES[kind].__slots__ if key in row}, server.arms)
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise UserError(f"it is no entry: {error}.") from None
 

@@ -7,8 +7,8 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from bestarm.errors import UserError
+from bestarm.names import NAME, RULE, check_name
 from bestarm.service.http.fit import may_be_empty
-from bestarm.service.storage.names import NAME, RULE, check_name
 from bestarm.service.storage.studies import MOST_AGENTS
 from bestarm.service.storage.tokens import LONGEST
 from bestarm.verdict import Reason
@@ -68,14 +68,29 @@ class StudyBody(Shape):
 
     problem: dict[str, Any] = Field(examples=[PROBLEM], description="An object, as Problem.to_dict makes it.")
     method: str = Field(default="sharp", examples=["sharp"], description="A name such as sharp.")
-    agents: int = Field(
-        ge=1, le=MOST_AGENTS, examples=[10], description=f"A whole number from 1 to {MOST_AGENTS}."
+    agents: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_AGENTS,
+        examples=[10],
+        description=f"A whole number from 1 to {MOST_AGENTS}.",
     )
     parameters: dict[str, int | FiniteFloat | str] = Field(
         default={},
         examples=[{"thrift": "messages"}],
         description="An object of names, each with a finite number or a word.",
     )
+    earlier: list[dict[str, Any]] = Field(
+        default=[],
+        examples=[[]],
+        description="A list of batches done before, each an object with agent, sequence and tally.",
+    )
+
+
+class RenameBody(Shape):
+    """What a study is to be called from now on; the names that it had go on leading to it."""
+
+    name: str = Field(pattern=PATTERN, examples=["ligands-2027"], description=NAMED)
 
 
 REASON = Field(default="", max_length=500, examples=[""], description="Text of at most 500 letters: why.")
@@ -144,6 +159,7 @@ class SummaryAnswer(Shape):
     method: str = Field(examples=["sharp"])
     agents: int = Field(examples=[10])
     state: Literal["open", "stopped", "closed"]
+    archived: bool = Field(examples=[False], description="Whether lists leave it out.")
     created_at: str = Field(examples=[TIME])
     samples: int = Field(examples=[120])
     uploads: int = Field(examples=[12])
@@ -322,6 +338,9 @@ class TermsAnswer(Shape):
         examples=[0.0], description="The same for pairs on items: 1, −1 where the lowest is wanted; 0 for none."
     )
     items: bool = Field(examples=[False], description="Whether each item is tried with all arms of a plan.")
+    goal: Literal["highest", "lowest"] = Field(examples=["highest"])
+    unit: str | None = Field(examples=["%"], description="What rewards are measured in, if it was said.")
+    descriptions: dict[str, str] = Field(examples=[{}], description="Arm: what it is, where it was said.")
 
 
 class JoinAnswer(Shape):
@@ -452,6 +471,10 @@ class DifferenceAnswer(Shape):
     difference: float | None
     low: float | None
     high: float | None
+    percent: float | None = Field(
+        description="The difference in percent of the other's estimate, which has no interval; null where that "
+        "is not above 0."
+    )
 
 
 class DifferencesAnswer(Shape):

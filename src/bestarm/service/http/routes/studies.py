@@ -1,11 +1,11 @@
-"""Make, list, show, close and reopen studies, correct their batches, and let arms come and go."""
+"""Make, list, show, rename, archive and close studies, correct their batches, and let arms come and go."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -47,16 +47,22 @@ def router(service: Service) -> APIRouter:
         body = await read_shape(request, shapes.StudyBody, limits.body)
         asked = body.problem, body.method, body.agents, body.parameters
         method = await asyncio.to_thread(studies.check_method, *asked, limits.arms)
-        return answer(study_object(await storage.create(method)), 201)
+        earlier = await asyncio.to_thread(studies.check_earlier, method, body.earlier)
+        return answer(study_object(await storage.create(method, earlier)), 201)
 
     @routes.get(
         "/studies",
         summary="The studies that you may see",
-        responses=answers(shapes.StudiesAnswer, 200, 401, 429),
+        responses=answers(shapes.StudiesAnswer, 200, 401, 422, 429),
     )
-    async def every(request: Request) -> Response:
+    async def every(
+        request: Request,
+        archived: Annotated[str, Query(description="true, and those that are archived are listed too.")] = "",
+    ) -> Response:
         token = await service.access.who(request)
-        found, _ = await service.look_at(token)
+        if archived not in ("", "false", "true"):
+            raise Refused(f"archived is {archived[:20]!r}; it must be true or false.", "refused", 422)
+        found, _ = await service.look_at(token, archived == "true")
         now = clock.write(storage.now())
         return answer({"time": now, "studies": [listed(overview) for overview in found]})
 
@@ -86,6 +92,37 @@ def router(service: Service) -> APIRouter:
     )
     async def reopen(request: Request, study: StudyName) -> Response:
         return await set_closed(request, study, False)
+
+    @routes.post(
+        "/studies/{study}/rename",
+        summary="Call a study otherwise; its sites and tokens go on as they are",
+        responses=answers(shapes.StudyAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.RenameBody),
+    )
+    async def rename(request: Request, study: StudyName) -> Response:
+        await service.access.allow(request, (Role.ADMIN,))
+        body = await read_shape(request, shapes.RenameBody, limits.body)
+        return answer(study_object(await storage.rename(await service.study(study), body.name)))
+
+    @routes.post(
+        "/studies/{study}/archive",
+        summary="Leave a study out of the lists; all else goes on",
+        responses=answers(shapes.StudyAnswer, 200, 401, 403, 404, 429),
+    )
+    async def archive(request: Request, study: StudyName) -> Response:
+        return await set_archived(request, study, True)
+
+    @routes.post(
+        "/studies/{study}/unarchive",
+        summary="Put a study into the lists again",
+        responses=answers(shapes.StudyAnswer, 200, 401, 403, 404, 429),
+    )
+    async def unarchive(request: Request, study: StudyName) -> Response:
+        return await set_archived(request, study, False)
+
+    async def set_archived(request: Request, name: str, archived: bool) -> Response:
+        await service.access.allow(request, (Role.ADMIN,))
+        return answer(study_object(await storage.set_archived(await service.study(name), archived)))
 
     async def set_closed(request: Request, name: str, closed: bool) -> Response:
         token = await service.access.allow(request, (Role.ADMIN,))
