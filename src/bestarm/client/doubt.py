@@ -83,14 +83,17 @@ class Doubts:
     def check_rewards(self, arm: str, rewards: Sequence[float], terms: Terms, leave_out: int = 0) -> None:
         """Refuse measurements that are far from all rewards of the arm, or else of all arms, at this site.
 
+        As long as there are few of the arm, they must be far from those of all arms too.
         `leave_out` is a trial that is corrected. Yes and no are never in doubt.
         """
         if terms.rewards == YES_NO:
             return
         own = self._earlier(arm, leave_out)
         earlier = own if len(own) > 1 else self._earlier(None, leave_out)
+        every, few = self._earlier(None, leave_out), 1 < len(own) < FEW
         for reward in rewards:
-            if is_far(reward, earlier, _noise(terms), few=earlier is not own):
+            far = is_far(reward, earlier, _noise(terms), few=earlier is not own)
+            if far and (not few or is_far(reward, every, _noise(terms), few=True)):
                 which = f"of {arm!r} " if earlier is own else "of this site "
                 raise Doubtful(question(f"the reward for {arm!r}", reward, earlier, which))
 

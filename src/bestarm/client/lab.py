@@ -54,6 +54,7 @@ def connect(
     items: int | str | os.PathLike[str] | Iterable[int | str] | None = None,
     wait: float | None = 0.0,
     resume: bool = True,
+    sure: bool = False,
     waiting: Callable[[str, float], None] | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> Lab:
@@ -73,7 +74,8 @@ def connect(
     `items` is the site's own list, where the study has items: their names, a file with one a line, or how many
     there are; without it they are numbered. The journal keeps it, and the random order in which they come.
     `wait` is how long to try the first time, in seconds, None for as long as it takes. With `resume`, trials
-    that an earlier process left open are handed out first, under their old numbers. `waiting` is called with
+    that an earlier process left open are handed out first, under their old numbers. `sure` is for rewards that
+    come from an instrument or a program: none of them is taken for a slip of the pen. `waiting` is called with
     what is waited for and the seconds until the next try; the same goes to the log `bestarm.client`.
 
     >>> connect("laboratory", token="…")
@@ -83,7 +85,7 @@ def connect(
     with ExitStack() as opened:
         connection = opened.enter_context(Connection(url, token, transport=transport))
         book = opened.enter_context(closing(Journal(journal)))
-        lab = Lab(connection, book, study, resume, Patience(waiting), plate, cannot)
+        lab = Lab(connection, book, study, resume, Patience(waiting), plate, cannot, sure)
         if not lab.joined:
             lab.sync(wait)
         elif lab.has_news:
@@ -106,8 +108,10 @@ class Lab:
         patience: Patience | None = None,
         plate: int | None = None,
         cannot: Sequence[str] | None = None,
+        sure: bool = False,
     ) -> None:
         self.connection = connection
+        self.sure = sure  # that no number is a slip of the pen
         self.journal = journal
         self.patience = Patience() if patience is None else patience
         self.waiting_for = ""  # what keeps this site from going on, in a sentence; empty if nothing does
@@ -359,7 +363,7 @@ class Lab:
             arm = self.terms.arms[self.agent.open[number]]
             self._check_arm(trial, arm)
             self._check_item(trial, self._label(number))
-            if not sure:
+            if not (sure or self.sure):
                 self._doubts.check_rewards(arm, measured or [reward], self.terms)
             batch = self.agent.batch_of(number)
             with self._exchange.all_or_nothing():
@@ -408,7 +412,7 @@ class Lab:
             self._check_arm(trial, told.arm)
             if (told.reward, told.measured) == (new, measured):
                 return False
-            if not sure:
+            if not (sure or self.sure):
                 self._doubts.check_rewards(told.arm, measured or [new], self.terms, leave_out=number)
             change(self._exchange, told, list(measured) or new, reason)
             self._doubts.forget()
@@ -428,7 +432,7 @@ class Lab:
             if known[0].counts == rows:
                 return False
             counts_tally(self._exchange, rows, self.journal.plan_of(known[0].sequence))
-            if not sure:
+            if not (sure or self.sure):
                 self._doubts.check_counts(rows, self.terms, leave_out=name)
             change(self._exchange, known[0], rows, reason)
         self._try_to_send()
@@ -504,7 +508,7 @@ class Lab:
         self._try_to_send()
         with self._lock, self._exchange.all_or_nothing():
             batch = -self.agent.tell_counts(json.loads(body)).sequence
-            if not sure:
+            if not (sure or self.sure):
                 self._doubts.check_counts(json.loads(body), self.terms)
             line = Line(Happening.COUNTED, arm=name, body=body, batch=batch)
             self.journal.append(line, upload_line(self.agent, batch))
