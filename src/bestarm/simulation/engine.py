@@ -20,6 +20,7 @@ from bestarm.simulation.environment import Environment, with_interactions
 from bestarm.simulation.interrupts import held_interrupts
 from bestarm.simulation.mirror import mirrored
 from bestarm.simulation.outcome import Outcome
+from bestarm.simulation.parts import ANY, Parts, parts_of
 from bestarm.simulation.rebind import rebind
 from bestarm.simulation.rounds import run_rounds
 from bestarm.simulation.schedule import Schedule
@@ -35,9 +36,10 @@ LOOPS: dict[Kind, Loop] = {
 }
 
 
-def loop_of(method: Method, bind: Callable[..., Loop]) -> Loop:
+def loop_of(method: Method, bind: Callable[..., Loop], parts: Parts = ANY) -> Loop:
     """A method's loop with its rules, bound by `rebind` as they stand or by `compile.bind` compiled."""
-    return bind(LOOPS[method.kind], {f"_{name}": rule for name, rule in method.rules._asdict().items()})
+    functions = method.rules._asdict() | parts._asdict()
+    return bind(LOOPS[method.kind], {f"_{name}": function for name, function in functions.items()})
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,8 @@ class Engine:
             raise UserError(
                 'the events engine needs numba: pip install "bestarm[simulate]", or take --engine rounds.'
             ) from None
-        return loop_of(self.method, bind)
+        asks = self.method.squares, self.method.against
+        return loop_of(self.method, bind, parts_of(self.environment, *asks, self.schedule.plate))
 
     def __getstate__(self) -> dict[str, Any]:
         # What is compiled stays in its process; another one loads it from the cache.

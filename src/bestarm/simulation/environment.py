@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ GAUSSIAN, YES_NO, BOUNDED, TABLE, HEAVY = range(len(REWARDS))
 FREEDOM = 3.0  # of Student's t
 WAVE = 20.0  # samples of each arm in one radian of the drift
 MOST_LOG_ODDS = 700.0  # beyond it an exponential leaves the floating point numbers
+Fill = Callable[[Batch, "Environment", np.random.Generator, int], None]
 STAYS = 0.1  # the share of the smallest gap that drawn interactions leave at every site
 
 
@@ -137,23 +139,30 @@ def fill(batch: Batch, environment: Environment, random: np.random.Generator, kn
 
     `known` are the samples that the server knew when the batch's plan was made.
     """
-    row = row_of(environment.levels.shape[0], batch.site)
-    added = drift_at(environment.drift, environment.pace, known)
-    if environment.kind == GAUSSIAN and batch.squares.shape[0] == 0 and batch.against.shape[0] == 0:
-        fill_plainly(batch, environment, random, known)
-    elif batch.against.shape[0] == 0:
-        for place in range(batch.arms.shape[0]):
-            total, square = draw(environment, batch.arms[place], batch.pulls[place], random, row, added)
-            batch.sums[place] = total
-            if batch.squares.shape[0] > 0:
-                batch.squares[place] = square
-    else:
+    if batch.against.shape[0] > 0:
+        row = row_of(environment.levels.shape[0], batch.site)
+        added = drift_at(environment.drift, environment.pace, known)
         single = np.empty(batch.pulls.sum())
         if environment.items:
             draw_items(batch, environment, random, row, added, single)
         else:
             draw_single(batch, environment, random, row, added, single)
         settle(batch, single, environment.high - environment.low)
+    elif environment.kind == GAUSSIAN and batch.squares.shape[0] == 0:
+        fill_plainly(batch, environment, random, known)
+    else:
+        fill_sums(batch, environment, random, known)
+
+
+def fill_sums(batch: Batch, environment: Environment, random: np.random.Generator, known: int) -> None:
+    """The same where nobody asks for sums against rivals."""
+    row = row_of(environment.levels.shape[0], batch.site)
+    added = drift_at(environment.drift, environment.pace, known)
+    for place in range(batch.arms.shape[0]):
+        total, square = draw(environment, batch.arms[place], batch.pulls[place], random, row, added)
+        batch.sums[place] = total
+        if batch.squares.shape[0] > 0:
+            batch.squares[place] = square
 
 
 def fill_plainly(batch: Batch, environment: Environment, random: np.random.Generator, known: int) -> None:
@@ -276,8 +285,15 @@ def draw_sum(
     `row` is the site's among the levels, `added` what is added to all means at this time.
     """
     if environment.kind == GAUSSIAN:
-        return gaussian_sum(environment.levels[row, arm] + added, environment.spreads[arm], pulls, random)
+        return draw_gaussian(environment, arm, pulls, random, row, added)
     return draw(environment, arm, pulls, random, row, added)[0]
+
+
+def draw_gaussian(
+    environment: Environment, arm: int, pulls: int, random: np.random.Generator, row: int, added: float
+) -> float:
+    """The same for Gaussian rewards."""
+    return gaussian_sum(environment.levels[row, arm] + added, environment.spreads[arm], pulls, random)
 
 
 def gaussian_sum(mean: float, noise: float, pulls: int, random: np.random.Generator) -> float:

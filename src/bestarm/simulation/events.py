@@ -17,20 +17,19 @@ from typing import NamedTuple
 import numpy as np
 
 from bestarm.core.arrays import Counts, Floats
-from bestarm.core.batch import Batch
+from bestarm.core.batch import NOBODY, Batch
 from bestarm.core.breaking import settled
 from bestarm.core.counting import messages
 from bestarm.core.estimate import begin_separate, fold_separate, foresee_nothing
 from bestarm.core.making import one_arm
-from bestarm.core.plan import whole_items, whole_plates
-from bestarm.core.race import name_rivals
 from bestarm.core.rules import Begin, Choose, Fire, Fold, Foresee, Make, Read
 from bestarm.core.selection.balance import balance
 from bestarm.core.setting import Setting
 from bestarm.core.stopping.famabpe import famabpe
 from bestarm.core.trigger.count import count as count_trigger
-from bestarm.simulation.environment import GAUSSIAN, Environment, fill, fill_plainly, first_batch
+from bestarm.simulation.environment import Environment
 from bestarm.simulation.outcome import Outcome, note
+from bestarm.simulation.parts import ANY, plan_size
 
 # The rules that `run` uses; `rebind` puts a method's own in their place.
 _begin: Begin = begin_separate
@@ -40,6 +39,8 @@ _foresee: Foresee = foresee_nothing
 _choose: Choose = balance
 _trigger: Fire = count_trigger
 _make: Make = one_arm
+# And what depends on the world and on what a test asks for: what nobody needs is not compiled.
+_fill, _size, _name = ANY.fill, ANY.size, ANY.name
 
 
 class Clocks(NamedTuple):
@@ -71,12 +72,16 @@ def run(
     pair (else −1, −1), and the number of rows traced. An agent is its plan and its clock, not a copy of the
     tally.
     """
-    agents = clocks.rates.shape[0]
-    planned_arms = np.empty((agents, width), np.int64)
-    planned_counts = np.empty((agents, width), np.int64)
-    planned_rivals = np.empty((agents, width if against > 0 else 0), np.int64)
-    drawn, drawn_squares, drawn_against = np.empty(width), np.empty(width * squares), np.empty(width * against)
-    nobody, entries = np.empty(0, np.int64), np.empty(agents, np.int64)
+    agents, arms = clocks.rates.shape[0], setting.arms
+    # The first pulls, then the agents' plans, one after the other. A batch is made of parts of these anew each
+    # time: the references to what lives from one upload to the next are counted, at the cost of the rest.
+    planned_arms = np.empty(arms + agents * width, np.int64)
+    planned_counts = np.empty(arms + agents * width, np.int64)
+    planned_rivals = np.empty(planned_arms.shape[0] if against > 0 else 0, np.int64)
+    for arm in range(arms):  # an assignment to a part of an array takes two seconds longer to compile
+        planned_arms[arm], planned_counts[arm] = arm, 1
+    drawn, drawn_squares, drawn_against = np.empty(arms), np.empty(arms * squares), np.empty(width * against)
+    entries = np.empty(agents, np.int64)
     known = np.zeros(agents, np.int64)  # the server's samples when the agent's plan was made
     begun = np.zeros(agents)  # on the agent's own clock, which stands still while it is offline
     full = np.zeros(agents)
@@ -84,91 +89,95 @@ def run(
     times = np.zeros(agents)
     queue = np.arange(agents)
 
-    samples, uploads, switches, traced = setting.arms, 0, 0, 0
+    samples, uploads, switches, traced = arms, 0, 0, 0
     stopped = False
     now, uploader = 0.0, 0
-    state, batch = _begin(setting), first_batch(setting.arms, squares)
+    state = _begin(setting)
     # Each rule is called in one place only: what is called is inlined, and inlined twice it compiles twice as
     # long. So the first pulls, which everybody knows, go round the loop like an upload.
-    first = True
-    plain = environment.kind == GAUSSIAN and not squares and against == 0
+    first, site, start, made = True, NOBODY, 0, arms
     while True:
-        if plain:
-            fill_plainly(batch, environment, random, known[uploader])
-        else:
-            fill(batch, environment, random, known[uploader])
+        rivals = made if against > 0 and not first else 0
+        batch = Batch(
+            site,
+            planned_arms[start : start + made],
+            planned_counts[start : start + made],
+            drawn[:made],
+            drawn_squares[: made * squares],
+            drawn_against[: rivals * against],
+            planned_rivals[start : start + rivals],
+        )
+        _fill(batch, environment, random, known[uploader])
         state = _fold(state, batch, setting)
         reading = _read(state, setting)
-        arms, counts = planned_arms[uploader], planned_counts[uploader]
         if not first:
-            for place in range(entries[uploader]):
-                samples += counts[place]
-                if last[uploader] >= 0 and last[uploader] != arms[place]:
+            for place in range(start, start + made):
+                samples += planned_counts[place]
+                if last[uploader] >= 0 and last[uploader] != planned_arms[place]:
                     switches += 1
-                last[uploader] = arms[place]
+                last[uploader] = planned_arms[place]
             uploads += 1
             traced = note(trace, traced, samples, now, reading)
             stopped = settled(reading)
             if stopped or samples >= max_samples or cancelled[0]:
                 break
-        made = _make(state, reading, setting, _foresee, _choose, _trigger, arms, counts)
+        start = arms + uploader * width
+        counts = planned_counts[start : start + width]
+        made = _make(
+            state, reading, setting, _foresee, _choose, _trigger, planned_arms[start : start + width], counts
+        )
         if made == 0:
             unknown = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
             return unknown, reading.leader, reading.challenger, 0
-        size = in_plates_of(setting.plate, environment.items, counts, made)
+        size = _size(setting.plate, environment.items, counts, made)
         if against > 0:
-            values = state.estimate.values
-            name_rivals(state.pulls, values, arms[:made], planned_rivals[uploader][:made])
+            place = start + made
+            _name(state.pulls, state.estimate.values, planned_arms[start:place], planned_rivals[start:place])
         if first:
             for m in range(agents):
-                planned_arms[m, :made] = arms[:made]
-                planned_counts[m, :made] = counts[:made]
-                planned_rivals[m, :made] = planned_rivals[0, :made]
-                entries[m], known[m] = made, setting.arms
+                for place in range(made):
+                    there = arms + m * width + place
+                    planned_arms[there] = planned_arms[arms + place]
+                    planned_counts[there] = planned_counts[arms + place]
+                    if against > 0:
+                        planned_rivals[there] = planned_rivals[arms + place]
+                entries[m], known[m] = made, samples
                 full[m] = random.standard_gamma(size) / clocks.rates[m]
                 times[m] = wall_time(clocks, m, full[m])
-            queue = np.argsort(times)
-            times = times[queue]
+            for place in range(agents // 2, -1, -1):
+                sift_down(times, queue, place)
             first = False
         else:
             entries[uploader], known[uploader] = made, samples
             begun[uploader] = full[uploader]
             full[uploader] += random.standard_gamma(size) / clocks.rates[uploader]
             times[0] = wall_time(clocks, uploader, full[uploader])
-            sift_down(times, queue)
+            sift_down(times, queue, 0)
         now, uploader = times[0], queue[0]
         if now == np.inf:
             uploader = -1
             break
-        made = entries[uploader]
-        batch = Batch(
-            uploader,
-            planned_arms[uploader][:made],
-            planned_counts[uploader][:made],
-            drawn[:made],
-            drawn_squares[:made] if squares else drawn_squares,
-            drawn_against[: made * against] if against > 0 else drawn_against,
-            planned_rivals[uploader][:made] if against > 0 else nobody,
-        )
+        site, start, made = uploader, arms + uploader * width, entries[uploader]
 
     unsent = 0
     for m in range(agents):
         if m == uploader:
             continue
-        size = planned_counts[m, : entries[m]].sum()
+        start = arms + m * width
+        size = plan_size(planned_counts[start : start + width], entries[m])
         if size == 1:
             continue
         share = (agent_time(clocks, m, now) - begun[m]) / (full[m] - begun[m])
         left = random.binomial(size - 1, min(max(share, 0.0), 1.0))
         unsent += left
-        for place in range(entries[m]):
+        for place in range(start, start + entries[m]):
             if left <= 0:
                 break
-            arm = planned_arms[m, place]
+            arm = planned_arms[place]
             if last[m] >= 0 and last[m] != arm:
                 switches += 1
             last[m] = arm
-            left -= planned_counts[m, place]
+            left -= planned_counts[place]
     communications = messages(uploads, uploads)
     outcome = Outcome(
         reading.leader,
@@ -181,16 +190,6 @@ def run(
         uploads,
     )
     return outcome, -1, -1, traced
-
-
-def in_plates_of(plate: int, items: bool, counts: Counts, made: int) -> int:
-    """The pulls of a plan, made into whole plates where there are any."""
-    if plate > 0:
-        return whole_items(counts[:made], plate) if items else whole_plates(counts[:made], plate)
-    size = 0
-    for place in range(made):
-        size += counts[place]
-    return size
 
 
 def wall_time(clocks: Clocks, agent: int, clock: float) -> float:
@@ -215,10 +214,9 @@ def agent_time(clocks: Clocks, agent: int, time: float) -> float:
     return time - away
 
 
-def sift_down(times: Floats, queue: Counts) -> None:
-    """Restore the heap's order after its first time has grown."""
-    time, agent = times[0], queue[0]
-    place, length = 0, times.shape[0]
+def sift_down(times: Floats, queue: Counts, place: int) -> None:
+    """Restore the heap's order below a place whose time has grown."""
+    time, agent, length = times[place], queue[place], times.shape[0]
     while True:
         child = 2 * place + 1
         if child >= length:

@@ -17,8 +17,9 @@ from bestarm.core.rules import Absorb, Begin, Choose, Fold, Read
 from bestarm.core.selection.balance import balance
 from bestarm.core.setting import Setting
 from bestarm.core.stopping.ugapec import ugapec
-from bestarm.simulation.environment import Environment, draw_sum, drift_at, first_pulls, row_of
+from bestarm.simulation.environment import Environment, drift_at, first_batch, row_of
 from bestarm.simulation.outcome import Outcome, note
+from bestarm.simulation.parts import ANY
 
 # The rules that `alone` and `lockstep` use; `rebind` puts a method's own in their place.
 _begin: Begin = begin_separate
@@ -26,6 +27,8 @@ _fold: Fold = fold_separate
 _absorb: Absorb = absorb_mean
 _read: Read = ugapec
 _choose: Choose = balance
+# And what depends on the world.
+_fill, _draw = ANY.fill, ANY.draw
 
 
 def alone(
@@ -38,7 +41,9 @@ def alone(
     cancelled: Counts,
 ) -> tuple[Outcome, int, int, int]:
     """One agent that is its own server. Returns what `events.run` returns."""
-    state = _fold(_begin(setting), first_pulls(environment, setting.arms, squares, random), setting)
+    start = first_batch(setting.arms, squares)
+    _fill(start, environment, random, 0)
+    state = _fold(_begin(setting), start, setting)
     reading = _read(state, setting)
     samples, switches, last, traced = setting.arms, 0, -1, 0
     while not settled(reading) and samples < max_samples and not cancelled[0]:
@@ -47,7 +52,7 @@ def alone(
             undecided = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
             return undecided, reading.leader, reading.challenger, 0
         added = drift_at(environment.drift, environment.pace, samples)
-        reward = draw_sum(environment, arm, 1, random, 0, added)
+        reward = _draw(environment, arm, 1, random, 0, added)
         state = _absorb(state, arm, reward, setting)
         samples += 1
         if last >= 0 and last != arm:
@@ -77,7 +82,8 @@ def lockstep(
     episode costs two communications an agent, the last one included. Returns what `events.run` returns.
     """
     agents = setting.agents
-    total = first_pulls(environment, setting.arms, squares, random)
+    total = first_batch(setting.arms, squares)
+    _fill(total, environment, random, 0)
     state = _fold(_begin(setting), total, setting)
     reading = _read(state, setting)
     last = np.full(agents, -1, np.int64)
@@ -98,7 +104,7 @@ def lockstep(
                 if arm < 0:
                     undecided = Outcome(reading.leader, False, 0, 0, 0, 0, reading.breaking_index, 0)
                     return undecided, own_reading.leader, own_reading.challenger, 0
-                reward = draw_sum(environment, arm, 1, random, row, added)
+                reward = _draw(environment, arm, 1, random, row, added)
                 own = _absorb(own, arm, reward, setting)
                 own_reading = _read(own, setting)
                 after.sums[arm] += reward
