@@ -39,6 +39,7 @@ PROTOCOL_MAY_USE = {
     "bestarm.errors",
     "bestarm.problem",
     "bestarm.reward",
+    "bestarm.standing",
     "bestarm.verdict",
 }
 # What a site works with: it needs no numpy. An import inside of a function is one that a site does not call.

@@ -38,21 +38,21 @@ def test_plans_never_exceed_the_budget(budget: int, plate: int | None) -> None:
     sites = ["lab-a", "lab-b", "lab-c"]
     plans = {agent: plan_of(server.receive(Join(agent, plate=plate))) for agent in sites}
     turns = 0
-    while server.due(NOW) is None:
+    while server.due(False) is None:
         agent = sites[turns % 3]
         turns += 1
         assert server.samples + sum(plan.size for plan in plans.values()) <= budget
         if not plans[agent].size:  # all that is left is under way elsewhere
             continue
         server.append(done(server, agent, plans[agent]))
-        if server.due(NOW) is None:
+        if server.due(False) is None:
             plans[agent] = plan_of(server.answer(len(server.entries) - 1))
     assert server.samples == budget
-    close = server.due(NOW)
+    close = server.due(False)
     assert close is not None
     last = len(server.entries) - 1
     server.receive(close)
-    assert server.due(NOW) is None
+    assert server.due(False) is None
     end = server.answer(last)  # the upload that used it up hears that
     assert isinstance(end, Stop)
     assert (end.verdict.reason, end.verdict.stopped, end.verdict.samples) == (Reason.BUDGET, False, budget)
@@ -77,9 +77,10 @@ def test_what_is_left_is_shared() -> None:
 
 def test_a_day_lasts_until_its_end() -> None:
     server = server_of(deadline="2027-01-31")
+    problem = server.method.problem
     server.receive(Join("lab-a"))
-    assert server.due(NOW) is None
-    close = server.due(NOW + timedelta(seconds=1))
+    assert server.due(problem.is_past(NOW)) is None
+    close = server.due(problem.is_past(NOW + timedelta(seconds=1)))
     assert close is not None
     assert (close.cause, close.reason) == (Reason.DEADLINE, "2027-01-31")
     end = server.receive(close)
@@ -89,9 +90,10 @@ def test_a_day_lasts_until_its_end() -> None:
 
 
 def test_a_deadline_may_be_a_moment() -> None:
-    server = server_of(deadline="2027-01-31T12:00+02:00")
-    assert server.due(datetime(2027, 1, 31, 9, 59, tzinfo=UTC)) is None
-    assert server.due(datetime(2027, 1, 31, 10, 0, tzinfo=UTC)) is not None
+    problem = Problem(ARMS, deadline="2027-01-31T12:00+02:00")
+    assert not problem.is_past(datetime(2027, 1, 31, 9, 59, tzinfo=UTC))
+    assert problem.is_past(datetime(2027, 1, 31, 10, 0, tzinfo=UTC))
+    assert not Problem(ARMS).is_past(NOW)
 
 
 def test_what_can_be_said_at_the_end() -> None:
@@ -100,7 +102,7 @@ def test_what_can_be_said_at_the_end() -> None:
     for sequence in (1, 2):
         tally = Tally.of([10, 10, 10], [8.0, 6.5, 1.0])
         server.append(Upload(server.terms.fingerprint, "lab-a", sequence, tally))
-    close = server.due(NOW)
+    close = server.due(False)
     assert close is not None
     end = server.receive(close)
     assert isinstance(end, Stop)

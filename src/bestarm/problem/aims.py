@@ -1,7 +1,7 @@
 """The checks of what is wanted of a study beside its promise: a control, a budget, a deadline."""
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 
 from bestarm.errors import UserError
 from bestarm.problem.checks import check_list, check_name
@@ -53,6 +53,17 @@ def check_deadline(value: object) -> date | None:
     if value is None or isinstance(value, date):
         return value
     raise UserError(f"deadline is {show(value)}; it must be {DAY}.")
+
+
+def last_moment(deadline: date) -> datetime:
+    """When a deadline is past: a day lasts until its end, in UTC.
+
+    >>> last_moment(date(2027, 1, 31)).isoformat()
+    '2027-02-01T00:00:00+00:00'
+    """
+    if isinstance(deadline, datetime):
+        return deadline
+    return datetime.combine(deadline, time(), UTC) + timedelta(days=1)
 
 
 def check_descriptions(names: Sequence[str], value: object) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +23,7 @@ from bestarm.problem.aims import (
     check_descriptions,
     check_items,
     check_unit,
+    last_moment,
 )
 from bestarm.problem.checks import (
     LEAST_DELTA,
@@ -350,6 +351,10 @@ class Problem:
         'Rewards are in %; higher is better.'
         """
         return aim_in_words(self.goal, self.unit)
+
+    def is_past(self, now: datetime) -> bool:
+        """Whether there is a deadline, and it is past."""
+        return self.deadline is not None and now >= last_moment(self.deadline)
 
     @property
     def usual_centre(self) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
 from operator import add
 from typing import Any
 
@@ -219,14 +218,14 @@ class Server:
             # The upload that used up the budget is answered with the end, if it was not answered before.
             self._over = len(self.entries) - (used_up and last is not None and last.plan is None)
 
-    def due(self, now: datetime) -> Close | None:
-        """The end that has come: the budget is used up, or the deadline is past. It has to be appended."""
+    def due(self, past: bool) -> Close | None:
+        """The end that has come, to be appended: the budget is used up, or the deadline, as one says, is past."""
         problem = self.method.problem
         if self.over or self.closed is not None:
             return None
         if problem.budget is not None and self.samples >= problem.budget:
             return Close("budget", "budget", Reason.BUDGET, f"{problem.budget:,} samples")
-        if problem.deadline is not None and now >= last_moment(problem.deadline):
+        if problem.deadline is not None and past:
             return Close("deadline", "deadline", Reason.DEADLINE, problem.deadline.isoformat())
         return None
 
@@ -481,17 +480,6 @@ class Server:
         free = left - sum(self.asked.get(site) or 0 for site in others)
         share = -(-left // (len(others) + 1))
         return max(min(free, max(share, self.sites[agent].plate or 0)), 0)
-
-
-def last_moment(deadline: date) -> datetime:
-    """When a deadline is past: a day lasts until its end, in UTC.
-
-    >>> last_moment(date(2027, 1, 31)).isoformat()
-    '2027-02-01T00:00:00+00:00'
-    """
-    if isinstance(deadline, datetime):
-        return deadline
-    return datetime.combine(deadline, time(), UTC) + timedelta(days=1)
 
 
 def _same(known: Entry, sent: Entry) -> bool:

@@ -177,7 +177,7 @@ class Work:
 
     def _end(self, ledger: Ledger) -> None:
         """Close a study whose budget is used up or whose deadline is past."""
-        close = ledger.server.due(self.now)
+        close = ledger.server.due(ledger.study.problem.is_past(self.now))
         if close is not None:
             self._add(ledger, close, clock.write(self.now))
 
