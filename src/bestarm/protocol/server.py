@@ -219,7 +219,7 @@ class Server:
             self._over = len(self.entries) - (used_up and last is not None and last.plan is None)
 
     def due(self, past: bool) -> Close | None:
-        """The end that has come, to be appended: the budget is used up, or the deadline, as one says, is past."""
+        """The end that has come, to be appended: the budget is used up, or the deadline is `past`."""
         problem = self.method.problem
         if self.over or self.closed is not None:
             return None
