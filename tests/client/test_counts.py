@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -148,3 +149,24 @@ def test_a_file_has_a_name_of_its_own(tmp_path: Path) -> None:
     path.write_text("arm,pulls,sum\nA,2,1.5\n")
     assert worksheet.read_counts(path)[1] != name
     assert name.startswith("day.csv/")
+
+
+def test_two_million_visitors_in_a_few_messages(tmp_path: Path) -> None:
+    """Three regions with rates of 2 to 5 %; each splits its next 100,000 visitors as the plan says."""
+    rates, lifts = {"A": 0.0202, "B": 0.02, "C": 0.0198}, {"north": 1.0, "south": 1.4, "west": 2.4}
+    server = RealServer(Problem(list(rates), name="ligands", rewards="yes-no"), name="sharp", agents=3)
+    random, visitors = Random(5), 0
+    for message in range(21):
+        region = list(lifts)[message % 3]
+        token = f"token-of-{region}"
+        with connect("http://fake", token=token, journal=tmp_path / region, transport=server) as lab:
+            assert sum(lab.split.values()) == pytest.approx(1.0)
+            rows = {}
+            for arm, share in lab.split.items():
+                seen = max(round(100_000 * share), 1)
+                rate = rates[arm] * lifts[region]
+                rows[arm] = (seen, round(random.gauss(seen * rate, (seen * rate) ** 0.5)))
+                visitors += seen
+            assert lab.tell_counts(rows, f"{message}")
+    assert visitors > 2_000_000
+    assert (server.server.samples, len(server.server.log)) == (visitors, 21)

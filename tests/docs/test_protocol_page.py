@@ -55,7 +55,7 @@ def own_site(settings: dict[str, str], journal: Path) -> None:
     truth = dict(zip(PROBLEM.arms, PROBLEM.means.tolist(), strict=True))  # type: ignore[union-attr]
     with connect(settings["BESTARM_URL"], token=settings["BESTARM_TOKEN"], journal=journal) as lab:
         while not lab.finished:
-            for trial in lab.ask(8, wait=None):
+            for trial in lab.ask(max(lab.agent.to_hand_out, 1), wait=None):
                 number = done[trial.arm]
                 done[trial.arm] += 1
                 lab.tell(trial, random.Random(f"{trial.arm} {number}").gauss(truth[trial.arm], 0.1))
