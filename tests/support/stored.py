@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 from uploads import small_problem
@@ -34,7 +35,7 @@ def assert_replays(overview: Overview) -> None:
     replayed = Server.replay(overview.study.method, log)
     assert len(replayed.log) == overview.uploads
     assert replayed.total == overview.total
-    assert replayed.verdict == overview.verdict
+    assert replayed.verdict == replace(overview.verdict, reason=replayed.verdict.reason)  # or it was closed
     assert [entry.position for entry in overview.judged[: overview.uploads]] == list(
         range(1, overview.uploads + 1)
     )
