@@ -15,7 +15,7 @@ from bestarm.core.arrays import Counts, Floats
 from bestarm.errors import UserError
 from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
-from bestarm.simulation import events, pulls
+from bestarm.simulation import events, pulls, turns
 from bestarm.simulation.environment import Environment, with_interactions
 from bestarm.simulation.interrupts import held_interrupts
 from bestarm.simulation.mirror import mirrored
@@ -39,7 +39,8 @@ LOOPS: dict[Kind, Loop] = {
 def loop_of(method: Method, bind: Callable[..., Loop], parts: Parts = ANY) -> Loop:
     """A method's loop with its rules, bound by `rebind` as they stand or by `compile.bind` compiled."""
     functions = method.rules._asdict() | parts._asdict()
-    return bind(LOOPS[method.kind], {f"_{name}": function for name, function in functions.items()})
+    loop = turns.run if method.by_turns else LOOPS[method.kind]
+    return bind(loop, {f"_{name}": function for name, function in functions.items()})
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,9 @@ class Engine:
 
     def _arguments_in(self, environment: Environment) -> tuple[Any, ...]:
         method, world = self.method, mirrored(environment, self.method)
+        if method.by_turns:
+            together = method.agents if method.kind is Kind.SYNCHRONOUS else 1
+            return method.plan_width, together, method.squares, method.setting, world
         if method.kind is Kind.ALONE:
             return method.squares, method.setting, world
         if method.kind is Kind.SYNCHRONOUS:
