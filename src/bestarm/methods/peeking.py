@@ -8,7 +8,7 @@ from bestarm.problem import Problem
 
 
 def defaults(problem: Problem, agents: int) -> dict[str, Value]:
-    """All arms once in each round, until all differences to the leader are significant in a z-test for one look.
+    """All arms once in each round, until all differences to the leader are significant in a z-test.
 
     Nothing bounds how often it is wrong. It is here to be measured, and a test shows that it breaks delta.
     """

@@ -15,8 +15,11 @@ from typing import TypeVar
 from bestarm.core.rules import Parameter, Selection, Test, Trigger, Value
 from bestarm.core.selection.balance import BALANCE
 from bestarm.core.selection.blocks import BLOCKS
+from bestarm.core.selection.budget import HALVING as BETTER_HALF
+from bestarm.core.selection.budget import REJECTS as ALL_BUT_WORST
 from bestarm.core.selection.directions import DIRECTIONS
 from bestarm.core.selection.elimination import ELIMINATION as IN_RACE
+from bestarm.core.selection.elimination import PHASES
 from bestarm.core.selection.greedy import GREEDY
 from bestarm.core.selection.lil_ucb import LIL_UCB as HIGHEST_LIMIT
 from bestarm.core.selection.lookahead import LOOKAHEAD
@@ -28,6 +31,7 @@ from bestarm.core.selection.top_two import EB_TC, EB_TCI, T3C, TTTS
 from bestarm.core.selection.tracking import TRACKING
 from bestarm.core.selection.uniform import UNIFORM
 from bestarm.core.stopping.betting import BETTING
+from bestarm.core.stopping.budget import HALVING, REJECTS, SHARES
 from bestarm.core.stopping.chernoff import CHERNOFF, CHERNOFF_YES_NO
 from bestarm.core.stopping.elimination import ELIMINATION
 from bestarm.core.stopping.falinpe import FALINPE
@@ -56,14 +60,18 @@ from bestarm.methods import (
     eb_tc,
     eb_tci,
     elimination,
+    even_shares,
     falinpe,
     famabpe,
+    halving,
     kl_lucb,
     lil_ucb,
     lingape,
     lucb,
     peeking,
+    rejects,
     sharp,
+    sync_elimination,
     synchronous,
     t3c,
     track_and_stop,
@@ -119,10 +127,12 @@ TESTS: Registry[Test] = Registry(
     *(FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN),
     *(RULE_OUT, TWO_BY_TWO, BETTING, ITEMS, RULE_OUT_FEATURES, RULE_OUT_SPAN),
     *(CHERNOFF, CHERNOFF_YES_NO, LUCB, KL_LUCB, LIL_UCB, ELIMINATION, MSPRT, PEEKING),
+    *(HALVING, REJECTS, SHARES),
 )
 SELECTIONS: Registry[Selection] = Registry(
     *(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, BLOCKS, DIRECTIONS),
     *(TRACKING, EB_TCI, EB_TC, T3C, TTTS, TWO_LIMITS, TWO_KL_LIMITS, HIGHEST_LIMIT, IN_RACE, UNIFORM),
+    *(PHASES, BETTER_HALF, ALL_BUT_WORST),
 )
 TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_ITEMS, FINISH_SPAN, EVERY_PULL)
 METHODS: Registry[Recipe] = Registry(
@@ -144,6 +154,10 @@ METHODS: Registry[Recipe] = Registry(
     elimination.ELIMINATION,
     uniform.UNIFORM,
     peeking.PEEKING,
+    sync_elimination.SYNC_ELIMINATION,
+    halving.HALVING,
+    rejects.REJECTS,
+    even_shares.EVEN_SHARES,
 )
 # The parameter that names a rule, and where it is looked up.
 RULES: dict[str, Mapping[str, Test | Selection | Trigger]] = {

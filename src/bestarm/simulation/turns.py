@@ -47,7 +47,7 @@ def run(
 ) -> tuple[Outcome, int, int, int]:
     """Turns until the test is settled, in each of which every agent makes the same pulls.
 
-    One agent is its own server and sends nothing. Of several, each uploads what it saw at the end of a turn,
+    One agent is its own server and sends nothing; each of its turns is at the next site. Of several, each uploads what it saw at the end of a turn,
     and each is answered. Returns what `events.run` returns.
     """
     arms, counts = np.empty(width, np.int64), np.empty(width, np.int64)
@@ -76,7 +76,7 @@ def run(
                 break
             made, agent, known = _turn(state, reading, setting, random, arms, counts), 0, samples
         batch = Batch(
-            agent,
+            agent if agents > 1 else turns,
             arms[:made],
             counts[:made],
             drawn[:made],

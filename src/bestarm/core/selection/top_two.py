@@ -67,7 +67,7 @@ def toss(leader: int, challenger: int, random: Random, arms: Counts, counts: Cou
 
 
 def cheapest(state: State, leader: int, penalty: float, setting: Setting) -> int:
-    """The arm j with the smallest `cost(leader, j) + penalty · log T_j`; of equal ones that with least pulls."""
+    """The arm j with the smallest `cost(leader, j) + penalty · log T_j`; ties to fewer pulls."""
     pulls, view, outcomes = state.pulls, state.estimate, setting.own_selection[0]
     found, lowest = -1, np.inf
     for k in range(setting.arms):

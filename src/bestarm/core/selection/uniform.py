@@ -13,7 +13,7 @@ from bestarm.core.state import State
 def uniform(
     state: State, reading: Reading, setting: Setting, random: Random, arms: Counts, counts: Counts
 ) -> int:
-    """Every arm once."""
+    """Every arm once. Nobody looks in between, so a turn may as well be one pull of each."""
     for k in range(setting.arms):
         arms[k], counts[k] = k, 1
     return setting.arms

@@ -19,7 +19,8 @@ def elimination(state: Totals, setting: Setting) -> Reading:
 
     *Proof.* Hoeffding's inequality for both sides of every arm at each number of pulls n, with a union over n
     and arms: K Σ_n 2δ/(4K n²) ≤ 0.83 δ. Outside of that the best arm is never behind by 2α(n). It is
-    about arms that have equally many pulls while they are in the race, as `selection=elimination` gives them. ε is not used.
+    about arms that have equally many pulls while they are in the race, as `elimination` and `phases` do it.
+    ε is not used.
     """
     values, left = state.estimate.values, in_race(state.pulls, state.estimate, setting.sigma, setting)
     leader, challenger, nearest = -1, -1, np.inf
@@ -65,6 +66,6 @@ ELIMINATION = Test(
     SEPARATE,
     elimination,
     shows_index=False,
-    only_with=("elimination",),
+    only_with=("elimination", "phases"),
     how="compares the means of arms that were pulled equally often",
 )

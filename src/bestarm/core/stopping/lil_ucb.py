@@ -32,7 +32,8 @@ def lil_ucb(state: Totals, setting: Setting) -> Reading:
 
     *Proof.* Jamieson et al. 2014, Theorem 2, for arms that are chosen by lil'UCB with the same constants and
     normal (or sub-Gaussian) noise: wrong with probability at most 4√(cδ') + 4cδ', with
-    c = (2+ε)/ε · (1/log(1+ε))^(1+ε). δ' is such that this is δ. With the heuristic's constants there is no proof.
+    c = (2+ε)/ε · (1/log(1+ε))^(1+ε). δ' is such that this is δ. With the heuristic's constants there
+    is no proof.
     """
     most = int(np.argmax(state.pulls))
     others = float(state.estimate.samples - state.pulls[most])
@@ -74,7 +75,7 @@ def inner_delta(delta: float) -> float:
     return root * root / (4.0 * CONSTANT)
 
 
-CONSTANT = (2.0 + EPSILON) / EPSILON * (1.0 / math.log(1.0 + EPSILON)) ** (1.0 + EPSILON)
+CONSTANT: float = (2.0 + EPSILON) / EPSILON * (1.0 / math.log(1.0 + EPSILON)) ** (1.0 + EPSILON)
 
 LIL_UCB = Test(
     "lil-ucb",
