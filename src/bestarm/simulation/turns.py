@@ -47,8 +47,8 @@ def run(
 ) -> tuple[Outcome, int, int, int]:
     """Turns until the test is settled, in each of which every agent makes the same pulls.
 
-    One agent is its own server and sends nothing; each of its turns is at the next site. Of several, each uploads what it saw at the end of a turn,
-    and each is answered. Returns what `events.run` returns.
+    One agent is its own server and sends nothing; each of its turns is at the next site. Of several, each
+    uploads what it saw at the end of a turn, and each is answered. Returns what `events.run` returns.
     """
     arms, counts = np.empty(width, np.int64), np.empty(width, np.int64)
     drawn, drawn_squares = np.empty(width), np.empty(width * squares)

@@ -24,7 +24,7 @@ def halving(
     have it. Where another test is not settled at the end, every arm is pulled once in a turn.
     """
     budget, have = setting.own_selection[0], int(state.pulls.max())
-    for phase in range(max(int(math.ceil(math.log2(setting.arms))), 1)):
+    for phase in range(max(math.ceil(math.log2(setting.arms)), 1)):
         pulls, left = halving_pulls(phase, budget, setting.arms)
         if pulls > have:
             return best_of(state, have, left, pulls - have, arms, counts)

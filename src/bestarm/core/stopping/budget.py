@@ -21,7 +21,7 @@ BUDGET = Parameter("budget", "all samples together", "whole")
 
 def halving(state: Totals, setting: Setting) -> Reading:
     """Settled when sequential halving has made its last phase."""
-    phases = int(math.ceil(math.log2(setting.arms)))
+    phases = math.ceil(math.log2(setting.arms))
     return at_end(state, halving_pulls(phases - 1, setting.own[0], setting.arms)[0])
 
 
@@ -44,7 +44,7 @@ def halving_pulls(phase: int, budget: float, arms: int) -> tuple[int, int]:
     >>> [halving_pulls(phase, 240, 8) for phase in range(3)]
     [(10, 8), (30, 4), (70, 2)]
     """
-    phases, left, pulls = max(int(math.ceil(math.log2(arms))), 1), arms, 0
+    phases, left, pulls = max(math.ceil(math.log2(arms)), 1), arms, 0
     for number in range(phase + 1):
         if number > 0:
             left = (left + 1) // 2
@@ -63,7 +63,7 @@ def rejects_pulls(phase: int, budget: float, arms: int) -> int:
     scale = 0.5
     for i in range(2, arms + 1):
         scale += 1.0 / i
-    return max(int(math.ceil((budget - arms) / (scale * (arms + 1.0 - phase)))), 1)
+    return max(math.ceil((budget - arms) / (scale * (arms + 1.0 - phase))), 1)
 
 
 def at_end(state: Totals, pulls: int) -> Reading:
