@@ -16,7 +16,7 @@ OUTCOMES = Parameter(
     "outcomes", "what arms are compared as", "word", default="normal", words=("normal", "yes-no")
 )
 INSIDE = 1e-12  # a rate of 0 or 1 is taken to lie so far inside
-STEPS = 60
+STEPS = 40
 
 
 def divergence(p: float, q: float, outcomes: float, sigma: float) -> float:

@@ -138,6 +138,7 @@ class Test:
     growth: tuple[float, float] | None = (0.6, 1.6)  # evidence e of N samples: the end is near N e⁻ᵃ to N e⁻ᵇ
     how: str = ""  # what it does, in words that follow its name
     proven: bool = True  # its answers are wrong with probability at most δ, and there is a proof
+    yes_no: bool = False  # it is about outcomes that are 0 or 1, and nothing else
     only_with: tuple[str, ...] = ()  # the selections that its proof is about; with none it is about all of them
     assumes: tuple[str, ...] = ()  # what else its promise rests on, each in words that follow "it assumes that"
 
@@ -162,6 +163,7 @@ class Selection:
     on_items: bool = False  # its plans have every arm equally often, as items need it
     needs_designs: bool = False  # the linear programme of every pair of leader and challenger
     turn: Turn | None = None
+    gets_stuck: bool = False  # a run may go on for ever
     parameters: tuple[Parameter, ...] = ()
 
 

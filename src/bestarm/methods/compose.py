@@ -20,7 +20,7 @@ from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.methods.registry import METHODS, RULES, SELECTIONS, TESTS, TRIGGERS, known_parameters
 from bestarm.problem import Problem
-from bestarm.reward import HIGHEST, reflected
+from bestarm.reward import HIGHEST, YES_NO, reflected
 
 MOST_DESIGNS = 20_000_000  # entries of the ratio rule's table of designs, 16 bytes each
 
@@ -192,6 +192,8 @@ def _check_fit(
             f"{who} needs sigma, and problem {problem.name!r} has none: "
             f"give sigma = …{', or take ' + either(others) if others else ''}."
         )
+    if test.yes_no and problem.rewards != YES_NO:
+        raise UserError(f'{words} does not fit: {test.name} is for yes/no outcomes; set rewards = "yes-no".')
     if test.only_with and selection.name not in test.only_with:
         raise UserError(
             f"{words} does not fit together: the proof of {test.name} needs selection={either(test.only_with)}."

@@ -101,6 +101,7 @@ EB_TC = Selection(
     one_arm,
     parameters=(OUTCOMES,),
     turn=eb_tc,
+    gets_stuck=True,
 )
 EB_TCI = Selection(
     "eb-tci",

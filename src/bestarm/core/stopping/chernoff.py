@@ -168,6 +168,7 @@ CHERNOFF_YES_NO = Test(
     chernoff_yes_no,
     parameters=(THRESHOLD,),
     noise="none",
+    yes_no=True,
     shows_index=False,
     growth=(0.5, 1.4),
     how="compares each arm with the leader over all batches by a likelihood ratio",

@@ -66,6 +66,7 @@ KL_LUCB = Test(
     radii,
     parameters=(THRESHOLD,),
     noise="none",
+    yes_no=True,
     how="compares the intervals of arms over all batches",
     assumes=("every outcome is 0 or 1",),
 )
