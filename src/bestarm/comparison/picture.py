@@ -23,7 +23,7 @@ def draw(comparison: Comparison) -> Any:
     labels = list(dict.fromkeys(entry.label for entry in comparison.entries))
     fewest = {world: fewest_kept(comparison, world) for world in worlds}
     with style():
-        size = (2.2 + 0.95 * len(worlds), 1.3 + 0.42 * len(labels))
+        size = max(2.2 + 0.95 * len(worlds), 8.0), max(1.8 + 0.42 * len(labels), 3.5)
         figure, axes = new_figure(1, width=size[0], height=size[1])
         for entry in comparison.entries:
             place = worlds.index(entry.world), labels.index(entry.label)
