@@ -17,7 +17,7 @@ from bestarm.core.rules import Begin, Fold, Read, Turn
 from bestarm.core.setting import Setting
 from bestarm.core.state import Totals
 from bestarm.core.stopping.ugapec import ugapec
-from bestarm.simulation.environment import Environment, fill, first_batch
+from bestarm.simulation.environment import Environment, Fill, fill, first_batch
 from bestarm.simulation.outcome import Outcome, note
 
 
@@ -32,6 +32,8 @@ _begin: Begin = begin_separate
 _fold: Fold = fold_separate
 _read: Read = ugapec
 _turn: Turn = _no_turn
+# How a batch is filled, which depends on the world.
+_fill: Fill = fill
 
 
 def run(
@@ -59,7 +61,7 @@ def run(
     # Each rule is called in one place only, as in `events.run`: the first pulls go round the loop like a turn.
     agent, made, known = 0, 0, 0
     while True:
-        fill(batch, environment, random, known)
+        _fill(batch, environment, random, known)
         state = _fold(state, batch, setting)
         for place in range(made):
             samples += counts[place]
