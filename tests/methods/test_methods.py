@@ -16,6 +16,7 @@ from bestarm import Method, Problem, ProblemWarning, Tally, UserError
 from bestarm.methods import METHODS, TESTS, Kind, parse_parameters
 from bestarm.methods import method as build
 from bestarm.methods.design import minimal_weights
+from bestarm.testing.worlds import YES_OR_NO
 
 Vector = list[float]
 CLEAR = 1e-9  # a choice is compared where the best is this much better than the next: rounding differs
