@@ -13,7 +13,11 @@ from bestarm.methods import METHODS
 from bestarm.simulation.engine import Engine
 from bestarm.simulation.outcome import Outcome
 
-LABELS = (*METHODS, "sharp (sites differ)", "lingape (d=25)")
+LABELS = (
+    *(name for name, recipe in METHODS.items() if not recipe.field),
+    "sharp (sites differ)",
+    "lingape (d=25)",
+)
 NAMES = [
     *(f"pulls.{engine}.{label}" for engine in ("events", "rounds") for label in LABELS),
     *("engines.famabpe.gap 0.1", "engines.falinpe.d=5, a=0.1", "engines.famabpe.gap 0.01", "gap.famabpe"),

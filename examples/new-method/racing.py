@@ -27,7 +27,7 @@ def racing(pulls, view, reading, setting):
     return int(np.argmin(np.where(behind <= noise, pulls, np.iinfo(np.int64).max)))
 
 
-def uniform(pulls, view, reading, setting):
+def evenly(pulls, view, reading, setting):
     """The arm with the fewest pulls: no choice at all, for comparison."""
     return int(np.argmin(pulls))
 
@@ -61,9 +61,9 @@ def racing_defaults(problem, agents):
     return METHODS["sharp"].defaults(problem, agents) | {"stopping": "pairs", "selection": "racing"}
 
 
-def uniform_defaults(problem, agents):
+def evenly_defaults(problem, agents):
     """As sharp, but all arms are pulled equally often."""
-    return racing_defaults(problem, agents) | {"selection": "uniform"}
+    return racing_defaults(problem, agents) | {"selection": "evenly"}
 
 
 def apart_defaults(problem, agents):
@@ -78,9 +78,9 @@ MIXTURE = Parameter("mixture", "the pulls for which the intervals are narrowest"
 
 register(
     Selection("racing", "of the arms not clearly behind, the one with the fewest pulls", racing, spread),
-    Selection("uniform", "the arm with the fewest pulls", uniform, spread),
+    Selection("evenly", "the arm with the fewest pulls", evenly, spread),
     Test("apart", "the leader's interval lies above all others", SEPARATE, apart, radii, (MIXTURE,)),
     Recipe("racing", Kind.FEDERATED, racing_defaults, "examples/new-method"),
-    Recipe("uniform", Kind.FEDERATED, uniform_defaults, "examples/new-method"),
+    Recipe("evenly", Kind.FEDERATED, evenly_defaults, "examples/new-method"),
     Recipe("apart", Kind.FEDERATED, apart_defaults, "examples/new-method"),
 )

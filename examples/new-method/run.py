@@ -12,7 +12,7 @@ def main():
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--engine", default="rounds")
-    parser.add_argument("--methods", default="sharp,racing,uniform,apart")
+    parser.add_argument("--methods", default="sharp,racing,evenly,apart")
     wanted = parser.parse_args()
     problem = bestarm.Problem.quick([0.9, 0.7, 0.6, 0.5, 0.4], sigma=0.3, delta=0.05)
     for name in wanted.methods.split(","):

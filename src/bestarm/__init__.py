@@ -17,6 +17,7 @@ from bestarm.errors import ProblemWarning, ServiceError, UserError
 if TYPE_CHECKING:
     from bestarm.client.doubt import Doubtful
     from bestarm.client.lab import Lab, connect
+    from bestarm.comparison import Comparison, compare
     from bestarm.core.plan import Plan
     from bestarm.core.tally import Tally
     from bestarm.estimation import Estimate, estimate
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "METHODS",
     "Agent",
+    "Comparison",
     "Doubtful",
     "Download",
     "Estimate",
@@ -58,6 +60,7 @@ __all__ = [
     "UserError",
     "Verdict",
     "__version__",
+    "compare",
     "connect",
     "estimate",
     "method",
@@ -72,6 +75,7 @@ __version__ = "0.2.0"
 _PLACES = {
     "METHODS": "methods",
     "Agent": "protocol.agent",
+    "Comparison": "comparison",
     "Doubtful": "client.doubt",
     "Download": "protocol.messages",
     "Estimate": "estimation",
@@ -90,6 +94,7 @@ _PLACES = {
     "Trial": "protocol.messages",
     "Upload": "protocol.entries",
     "Verdict": "verdict",
+    "compare": "comparison",
     "connect": "client.lab",
     "estimate": "estimation",
     "method": "methods",

@@ -141,7 +141,11 @@ def time_together(engines: Sequence[Engine], runs: Sequence[int], repetitions: i
 def pulls(quick: bool) -> Iterator[Measure]:
     """Pulls simulated in a CPU second, for each method and engine."""
     plain = equal_gaps(0.1)
-    problems = {name: plain if name in fitting(plain, AGENTS) else orthogonal() for name in METHODS}
+    problems = {
+        name: plain if name in fitting(plain, AGENTS) else orthogonal()
+        for name in METHODS
+        if not METHODS[name].field
+    }
     instances = [(name, name, problem) for name, problem in problems.items()]
     instances.append(("sharp (sites differ)", "sharp", equal_gaps(0.1, sites=DIFFER)))
     instances.append(("lingape (d=25)", "lingape", many_features()))

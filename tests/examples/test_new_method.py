@@ -20,8 +20,8 @@ FOUND = re.compile(r"(\w+) +samples +(\d+) ± \d+ .*wrong (\d+) of 40")
 def test_rules_of_ones_own_are_compared_with_sharp() -> None:
     found = FOUND.findall(run_example("new-method/run.py", "--runs", "40"))
     samples = {name: int(mean) for name, mean, _ in found}
-    assert list(samples) == ["sharp", "racing", "uniform", "apart"]
-    assert samples["racing"] < samples["uniform"]
+    assert list(samples) == ["sharp", "racing", "evenly", "apart"]
+    assert samples["racing"] < samples["evenly"]
     # delta is 0.05: 8 or more wrong ones among 40 have a probability below 0.001
     assert all(int(wrong) < 8 for _, _, wrong in found)
 

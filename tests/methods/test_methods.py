@@ -13,9 +13,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bestarm import Method, Problem, ProblemWarning, Tally, UserError
-from bestarm.methods import METHODS, Kind, parse_parameters
+from bestarm.methods import METHODS, TESTS, Kind, parse_parameters
 from bestarm.methods import method as build
 from bestarm.methods.design import minimal_weights
+from bestarm.testing.worlds import YES_OR_NO
 
 Vector = list[float]
 CLEAR = 1e-9  # a choice is compared where the best is this much better than the next: rounding differs
@@ -628,6 +629,8 @@ def refused(make: Callable[[], object], sentence: str) -> None:
 def test_what_is_not_given_takes_the_default() -> None:
     for name, recipe in METHODS.items():
         problem = LINEAR if "lin" in name else PLAIN
+        if TESTS[str(recipe.defaults(problem, 4)["stopping"])].yes_no:
+            problem = YES_OR_NO
         method = build(name, problem, agents=4)
         assert method.parameters == recipe.defaults(problem, 4)
         assert method.kind is recipe.kind

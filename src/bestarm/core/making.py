@@ -12,7 +12,7 @@ from bestarm.core.arrays import Counts
 from bestarm.core.breaking import Reading
 from bestarm.core.rules import Choose, Fire, Foresee
 from bestarm.core.setting import Setting
-from bestarm.core.state import State
+from bestarm.core.state import State, View
 
 STEPS = 40
 
@@ -71,3 +71,8 @@ def spread(
     for place in range(distinct):
         counts[place] = planned[arms[place]]
     return distinct
+
+
+def by_turns(pulls: Counts, view: View, reading: Reading, setting: Setting) -> int:
+    """No arm: the choice of a selection that goes by turns, which nobody asks for."""
+    return -1

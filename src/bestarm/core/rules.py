@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from bestarm.core.arrays import Counts, Floats
+from bestarm.core.arrays import Counts, Floats, Random
 from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading
 from bestarm.core.setting import Setting
@@ -26,6 +26,7 @@ Absorb = Callable[[Any, int, float, Setting], Any]
 Choose = Callable[[Counts, View, Reading, Setting], int]
 Fire = Callable[[View, Reading, int, Setting], int]
 Make = Callable[[Any, Reading, Setting, Foresee, Choose, Fire, Counts, Counts], int]
+Turn = Callable[[Any, Reading, Setting, Random, Counts, Counts], int]
 Radii = Callable[[Any, Setting], Floats]
 
 MOST_AT_ONCE = 10**9  # pulls in a batch or an episode that somebody may ask for
@@ -40,7 +41,7 @@ class Parameter:
 
     `kind` is `positive` (a number above 0), `whole` (1, 2, …), `fraction` (a positive number that is kept as a
     fraction of whole numbers) or `word` (one of `words`). A `default` of None means that each method has its
-    own.
+    own. With a word that is `unproven` nothing bounds how often an answer is wrong.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Parameter:
     kind: str = "positive"
     default: Value | None = None
     words: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
 
     def check(self, value: object) -> Value:
         """The value if it may be one; a `ValueError` that says what it must be.
@@ -135,6 +137,9 @@ class Test:
     shows_index: bool = True  # its breaking index tells a person more than its evidence
     growth: tuple[float, float] | None = (0.6, 1.6)  # evidence e of N samples: the end is near N e⁻ᵃ to N e⁻ᵇ
     how: str = ""  # what it does, in words that follow its name
+    proven: bool = True  # its answers are wrong with probability at most δ, and there is a proof
+    yes_no: bool = False  # it is about outcomes that are 0 or 1, and nothing else
+    only_with: tuple[str, ...] = ()  # the selections that its proof is about; with none it is about all of them
     assumes: tuple[str, ...] = ()  # what else its promise rests on, each in words that follow "it assumes that"
 
 
@@ -142,7 +147,9 @@ class Test:
 class Selection:
     """Which arm is pulled next; `make` says whether a plan has one arm or several.
 
-    `choose_linear` takes the place of `choose` where the test's model is linear.
+    `choose_linear` takes the place of `choose` where the test's model is linear. A selection of a single agent,
+    or of agents in lockstep, may go by turns instead: `turn(state, reading, setting, random, arms, counts)`
+    writes the pulls until the next look, and may draw at random; then nobody asks it to `choose`.
     """
 
     name: str
@@ -155,6 +162,8 @@ class Selection:
     needs_race: bool = False  # a test that compares inside batches
     on_items: bool = False  # its plans have every arm equally often, as items need it
     needs_designs: bool = False  # the linear programme of every pair of leader and challenger
+    turn: Turn | None = None
+    gets_stuck: bool = False  # a run may go on for ever
     parameters: tuple[Parameter, ...] = ()
 
 
@@ -180,6 +189,7 @@ class Rules(NamedTuple):
     choose: Choose
     trigger: Fire
     make: Make
+    turn: Turn | None = None
 
 
 def rules_of(test: Test, selection: Selection, trigger: Trigger) -> Rules:
@@ -187,5 +197,13 @@ def rules_of(test: Test, selection: Selection, trigger: Trigger) -> Rules:
     model = test.model
     choose = selection.choose_linear if model.linear and selection.choose_linear else selection.choose
     return Rules(
-        model.begin, model.fold, test.read, model.foresee, model.absorb, choose, trigger.fire, selection.make
+        model.begin,
+        model.fold,
+        test.read,
+        model.foresee,
+        model.absorb,
+        choose,
+        trigger.fire,
+        selection.make,
+        selection.turn,
     )

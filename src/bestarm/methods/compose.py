@@ -20,7 +20,7 @@ from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.methods.registry import METHODS, RULES, SELECTIONS, TESTS, TRIGGERS, known_parameters
 from bestarm.problem import Problem
-from bestarm.reward import HIGHEST, reflected
+from bestarm.reward import HIGHEST, YES_NO, reflected
 
 MOST_DESIGNS = 20_000_000  # entries of the ratio rule's table of designs, 16 bytes each
 
@@ -37,6 +37,10 @@ def compose(
     _check_fit(name, problem, agents, *chosen)
     if test.inside_batches and recipe.kind is not Kind.FEDERATED:
         raise UserError(f"{name} has no batches, and stopping={test.name} compares arms inside batches.")
+    if selection.turn is not None and recipe.kind is Kind.FEDERATED:
+        raise UserError(
+            f"selection={selection.name} is for a single agent; {name} has agents at their own pace."
+        )
     own = [parameter for rule in chosen for parameter in rule.parameters]
     values = _checked(name, parameters, own)
     if test.short_features:
@@ -87,7 +91,7 @@ def compose(
         parameters=dict(parameters),
         recipe=recipe,
         test=test,
-        several=selection.make is not one_arm,
+        several=selection.make is not one_arm or selection.turn is not None,
         rules=rules_of(test, selection, trigger),
         setting=setting,
         period=int(values["period"]),
@@ -187,6 +191,12 @@ def _check_fit(
         raise UserError(
             f"{who} needs sigma, and problem {problem.name!r} has none: "
             f"give sigma = …{', or take ' + either(others) if others else ''}."
+        )
+    if test.yes_no and problem.rewards != YES_NO:
+        raise UserError(f'{words} does not fit: {test.name} is for yes/no outcomes; set rewards = "yes-no".')
+    if test.only_with and selection.name not in test.only_with:
+        raise UserError(
+            f"{words} does not fit together: the proof of {test.name} needs selection={either(test.only_with)}."
         )
     if not test.model.linear and (selection.needs_linear or trigger.needs_linear):
         linear = either(known.name for known in TESTS.values() if known.model.linear)

@@ -78,6 +78,17 @@ class Method:
         """How many sums of each arm against its rival a tally must have."""
         return PAIR if self.test.pairs else WIDTH if self.test.bets else 0
 
+    @property
+    def proven(self) -> bool:
+        """Whether its answers are wrong with probability at most δ; else nothing is promised."""
+        chosen = {p.name: self.parameters.get(p.name, p.default) for p in self.test.parameters}
+        return self.test.proven and not any(chosen[p.name] in p.unproven for p in self.test.parameters)
+
+    @property
+    def by_turns(self) -> bool:
+        """Whether a single agent, or agents in lockstep, make all pulls of a turn before they look again."""
+        return self.rules.turn is not None
+
     def begin(self, start: Tally | None = None) -> Any:
         """The state of a study in which nothing was measured, or in which everybody knows a tally."""
         state = self.rules.begin(self.setting)
@@ -153,6 +164,10 @@ class Method:
         if self.setting.design_arms.size:
             self.solve_design(reading.leader, reading.challenger)
         arms, counts = np.empty((2, self.plan_width), np.int64)
+        if rules.turn is not None:  # a plan is a function of the state: so are the numbers drawn for it
+            random = np.random.default_rng(int(state.pulls.sum()))
+            made = rules.turn(state, reading, setting, random, arms, counts)
+            return Plan(tuple(arms[:made].tolist()), tuple(counts[:made].tolist()))
         made = rules.make(state, reading, setting, rules.foresee, rules.choose, rules.trigger, arms, counts)
         return Plan(tuple(arms[:made].tolist()), tuple(counts[:made].tolist()))
 

@@ -35,7 +35,8 @@ class Recipe:
 
     `suited(test, problem)` says what changes where another test than its own is asked for. `sends_total` says
     that an agent downloads everybody's total, as the paper's do; the others get their plan and nothing else.
-    `colour` and `mark` are those of its figures; without them it gets the next free ones.
+    `colour` and `mark` are those of its figures; without them it gets the next free ones. `when` says in a
+    sentence when to take it. A method of the `field` is there to be compared with: nobody serves or tunes it.
     """
 
     name: str
@@ -46,6 +47,8 @@ class Recipe:
     sends_total: bool = False
     colour: str = ""
     mark: str = ""
+    when: str = ""
+    field: bool = False
 
     @property
     def help(self) -> str:

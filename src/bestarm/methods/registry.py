@@ -15,17 +15,35 @@ from typing import TypeVar
 from bestarm.core.rules import Parameter, Selection, Test, Trigger, Value
 from bestarm.core.selection.balance import BALANCE
 from bestarm.core.selection.blocks import BLOCKS
+from bestarm.core.selection.budget import HALVING as BETTER_HALF
+from bestarm.core.selection.budget import REJECTS as ALL_BUT_WORST
 from bestarm.core.selection.directions import DIRECTIONS
+from bestarm.core.selection.elimination import ELIMINATION as IN_RACE
+from bestarm.core.selection.elimination import PHASES
 from bestarm.core.selection.greedy import GREEDY
+from bestarm.core.selection.lil_ucb import LIL_UCB as HIGHEST_LIMIT
 from bestarm.core.selection.lookahead import LOOKAHEAD
+from bestarm.core.selection.lucb import KL_LUCB as TWO_KL_LIMITS
+from bestarm.core.selection.lucb import LUCB as TWO_LIMITS
 from bestarm.core.selection.race import RACE
 from bestarm.core.selection.ratio import RATIO
+from bestarm.core.selection.top_two import EB_TC, EB_TCI, T3C, TTTS
+from bestarm.core.selection.tracking import TRACKING
+from bestarm.core.selection.uniform import UNIFORM
 from bestarm.core.stopping.betting import BETTING
+from bestarm.core.stopping.budget import HALVING, REJECTS, SHARES
+from bestarm.core.stopping.chernoff import CHERNOFF, CHERNOFF_YES_NO
+from bestarm.core.stopping.elimination import ELIMINATION
 from bestarm.core.stopping.falinpe import FALINPE
 from bestarm.core.stopping.famabpe import FAMABPE
 from bestarm.core.stopping.items import ITEMS
+from bestarm.core.stopping.kl_lucb import KL_LUCB
+from bestarm.core.stopping.lil_ucb import LIL_UCB
 from bestarm.core.stopping.lingape import LINGAPE
+from bestarm.core.stopping.lucb import LUCB
+from bestarm.core.stopping.msprt import MSPRT
 from bestarm.core.stopping.pairs import PAIRS
+from bestarm.core.stopping.peeking import PEEKING
 from bestarm.core.stopping.rule_out import RULE_OUT
 from bestarm.core.stopping.rule_out_features import RULE_OUT_FEATURES
 from bestarm.core.stopping.rule_out_span import RULE_OUT_SPAN
@@ -38,7 +56,29 @@ from bestarm.core.trigger.determinant import DETERMINANT
 from bestarm.core.trigger.every_pull import EVERY_PULL
 from bestarm.core.trigger.finish import FINISH, FINISH_ITEMS, FINISH_SPAN
 from bestarm.errors import UserError
-from bestarm.methods import falinpe, famabpe, lingape, sharp, synchronous, ugapec
+from bestarm.methods import (
+    eb_tc,
+    eb_tci,
+    elimination,
+    even_shares,
+    falinpe,
+    famabpe,
+    halving,
+    kl_lucb,
+    lil_ucb,
+    lingape,
+    lucb,
+    peeking,
+    rejects,
+    sharp,
+    sync_elimination,
+    synchronous,
+    t3c,
+    track_and_stop,
+    ttts,
+    ugapec,
+    uniform,
+)
 from bestarm.methods.recipe import MIN_BATCH, PERIOD, PERIOD_COUNTS, Kind, Recipe
 
 GROUP = "bestarm"  # the entry points of installed packages that bring rules or methods
@@ -86,8 +126,14 @@ class Registry(Mapping[str, R]):
 TESTS: Registry[Test] = Registry(
     *(FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN),
     *(RULE_OUT, TWO_BY_TWO, BETTING, ITEMS, RULE_OUT_FEATURES, RULE_OUT_SPAN),
+    *(CHERNOFF, CHERNOFF_YES_NO, LUCB, KL_LUCB, LIL_UCB, ELIMINATION, MSPRT, PEEKING),
+    *(HALVING, REJECTS, SHARES),
 )
-SELECTIONS: Registry[Selection] = Registry(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, BLOCKS, DIRECTIONS)
+SELECTIONS: Registry[Selection] = Registry(
+    *(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, BLOCKS, DIRECTIONS),
+    *(TRACKING, EB_TCI, EB_TC, T3C, TTTS, TWO_LIMITS, TWO_KL_LIMITS, HIGHEST_LIMIT, IN_RACE, UNIFORM),
+    *(PHASES, BETTER_HALF, ALL_BUT_WORST),
+)
 TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_ITEMS, FINISH_SPAN, EVERY_PULL)
 METHODS: Registry[Recipe] = Registry(
     sharp.SHARP,
@@ -97,6 +143,21 @@ METHODS: Registry[Recipe] = Registry(
     lingape.LINGAPE,
     synchronous.SYNC_UGAPEC,
     synchronous.SYNC_LINGAPE,
+    track_and_stop.TRACK_AND_STOP,
+    eb_tci.EB_TCI,
+    eb_tc.EB_TC,
+    t3c.T3C,
+    ttts.TTTS,
+    lucb.LUCB,
+    kl_lucb.KL_LUCB,
+    lil_ucb.LIL_UCB,
+    elimination.ELIMINATION,
+    uniform.UNIFORM,
+    peeking.PEEKING,
+    sync_elimination.SYNC_ELIMINATION,
+    halving.HALVING,
+    rejects.REJECTS,
+    even_shares.EVEN_SHARES,
 )
 # The parameter that names a rule, and where it is looked up.
 RULES: dict[str, Mapping[str, Test | Selection | Trigger]] = {

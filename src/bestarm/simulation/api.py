@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bestarm.errors import UserError
 from bestarm.methods import Kind, Method, Parameter
-from bestarm.methods import method as build_method
+from bestarm.methods.likes import MethodLike, make_method
 from bestarm.problem import Problem
 from bestarm.simulation.engine import ENGINES, UNBOUNDED, Engine
 from bestarm.simulation.environment import environment
@@ -24,7 +24,7 @@ MOST_SAMPLES = 10**12
 
 def simulate(
     problem: Problem,
-    method: str | Method = "sharp",
+    method: MethodLike = "sharp",
     agents: int = 10,
     runs: int = 1000,
     seed: int = 0,
@@ -49,7 +49,8 @@ def simulate(
     """Simulate a federation many times. The same seed gives the same result, whatever `jobs` and `cluster` are.
 
     Parameters:
-        method: a name, or a method that was built before.
+        method: a name, with settings after colons (`"sharp:thrift=messages"`) or as keywords; a method that was
+            built before; or a function that makes one from a problem and a number of agents.
         engine: `events` (compiled, from upload to upload, exact) or `rounds` (through Agent and Server, pull by
             pull); by default events, and rounds for a replayed schedule.
         rewards, table: where rewards come from: `gaussian`, `yes-no`, `bounded`, `heavy`, or a table.
@@ -69,16 +70,7 @@ def simulate(
     >>> bestarm.simulate(problem, "famabpe", agents=2, runs=5, engine="rounds").arms
     {'arm-1': 5, 'arm-2': 0}
     """
-    if isinstance(method, Method):
-        if method.problem != problem:
-            raise UserError(
-                f"the method was built for problem {method.problem.name!r} with other numbers; build it anew."
-            )
-        if parameters:
-            raise UserError(f"{', '.join(parameters)} can't be given with a method that was built before.")
-        built = method
-    else:
-        built = build_method(method, problem, agents, **parameters)
+    built = make_method(method, problem, agents, **parameters)
     _check_whole("runs", runs, 1)
     _check_whole("seed", seed, 0)
     _check_whole("jobs", jobs, 1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from bestarm.core.arrays import Counts, Floats
 from bestarm.errors import UserError
 from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
-from bestarm.simulation import events, pulls
+from bestarm.simulation import events, pulls, turns
 from bestarm.simulation.environment import Environment, with_interactions
 from bestarm.simulation.interrupts import held_interrupts
 from bestarm.simulation.mirror import mirrored
@@ -36,10 +37,24 @@ LOOPS: dict[Kind, Loop] = {
 }
 
 
+def reason_of(message: str) -> str:
+    """What numba says that it stumbled over, out of its long message.
+
+    >>> reason_of("Failed in nopython mode\\nUntyped global name 'json': Cannot determine\\n(1)")
+    " (Untyped global name 'json')"
+    """
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", message)
+    found = re.search(
+        r"^(Untyped|Unknown|No implementation|Unsupported|Cannot|Invalid use)[^\n:]*", plain, re.M
+    )
+    return f" ({found.group().strip()})" if found else ""
+
+
 def loop_of(method: Method, bind: Callable[..., Loop], parts: Parts = ANY) -> Loop:
     """A method's loop with its rules, bound by `rebind` as they stand or by `compile.bind` compiled."""
     functions = method.rules._asdict() | parts._asdict()
-    return bind(LOOPS[method.kind], {f"_{name}": function for name, function in functions.items()})
+    loop = turns.run if method.by_turns else LOOPS[method.kind]
+    return bind(loop, {f"_{name}": function for name, function in functions.items()})
 
 
 @dataclass(frozen=True)
@@ -104,7 +119,7 @@ class Engine:
             random = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
             if self.engine == "rounds" and self.method.kind is Kind.FEDERATED:
                 return self._run_rounds(world, random, trace)
-            with held_interrupts() if self.engine == "events" else nullcontext():
+            with held_interrupts() if self.engine == "events" else nullcontext(), self._said_if_uncompilable():
                 outcome, leader, challenger, used = self._loop(
                     *self._arguments_in(world), self.max_samples, random, trace, self._cancelled
                 )
@@ -112,6 +127,25 @@ class Engine:
                 return Outcome(*outcome), used
             # The run met a pair whose linear programme is not solved yet: solve it and make the run again.
             self.method.solve_design(leader, challenger)
+
+    @contextmanager
+    def _said_if_uncompilable(self) -> Iterator[None]:
+        """A rule from elsewhere that numba can't compile is a sentence; one of the package's own is a fault."""
+        rules = (rule for rule in self.method.rules if rule is not None)
+        theirs = [rule for rule in rules if not rule.__module__.startswith("bestarm.")]
+        if self.engine != "events" or not theirs:
+            yield
+            return
+        from numba.core.errors import NumbaError
+
+        try:
+            yield
+        except NumbaError as error:
+            names = ", ".join(dict.fromkeys(rule.__qualname__ for rule in theirs))
+            raise UserError(
+                f"{self.method.name} has rules from elsewhere ({names}) that can't be compiled"
+                f"{reason_of(str(error))}; take engine=rounds, or keep to what numba knows."
+            ) from None
 
     def _world(self, number: int) -> Environment:
         """The environment of a run. Its own draws have a stream of their own, and leave the noise as it is.
@@ -161,6 +195,9 @@ class Engine:
 
     def _arguments_in(self, environment: Environment) -> tuple[Any, ...]:
         method, world = self.method, mirrored(environment, self.method)
+        if method.by_turns:
+            together = method.agents if method.kind is Kind.SYNCHRONOUS else 1
+            return method.plan_width, together, method.squares, method.setting, world
         if method.kind is Kind.ALONE:
             return method.squares, method.setting, world
         if method.kind is Kind.SYNCHRONOUS:

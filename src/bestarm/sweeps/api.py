@@ -91,7 +91,8 @@ def sweep(
 
     Parameters:
         problems: problems, paths of problem files, or tables as in a sweep's TOML file, one or several.
-        methods: names, or tables of a name and parameters in which a list stands for several values.
+        methods: names with settings after colons, tables of a name and parameters in which a list stands for
+            several values, methods, or functions that make one from a problem and a number of agents.
         agents, seeds: one or several.
         engine, rewards, noise, offsets, drift, interactions, max_samples: as in `simulate`.
         out: a `.csv` or `.parquet` file for the rows; each: one row a run instead of one a cell.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from itertools import product
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from bestarm.errors import UserError
-from bestarm.methods import Parameter
+from bestarm.methods import METHODS, Method, Parameter
+from bestarm.methods.likes import label_of, make_method, split_name
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, parse_toml, read_text
 from bestarm.reward import show
@@ -21,7 +22,7 @@ from bestarm.simulation.world import PLAIN, World
 from bestarm.sweeps.cell import Cell
 
 ProblemLike = Problem | str | os.PathLike[str] | Mapping[str, Any]
-MethodLike = str | Mapping[str, Any]
+MethodLike = str | Mapping[str, Any] | Method | Callable[[Problem, int], Method]
 
 WORLD_KEYS = tuple(slot.name for slot in fields(World) if slot.name != "table")
 KEYS = ("problem", "method", "agents", "runs", "seeds", "engine", "max_samples", *WORLD_KEYS)
@@ -76,10 +77,18 @@ def make_grid(
     all_methods = [found for k, one in enumerate(_listed(methods), 1) for found in _methods(one, k)]
     _check_names(all_problems)
     cells: dict[tuple[str, str], Cell] = {}
-    for problem, (where, name, given), count, seed in product(all_problems, all_methods, all_agents, all_seeds):
+    for problem, (where, named, given), count, seed in product(
+        all_problems, all_methods, all_agents, all_seeds
+    ):
         with naming(f"{where} with problem {problem.name!r}"):
             if problem.means is None:
                 raise UserError("the problem has no means, and a simulation needs the truth.")
+            name = named
+            if not isinstance(named, str):
+                built = make_method(named, problem, count)
+                name, given = built.name, dict(built.parameters)
+                if METHODS.get(name) is not built.recipe:
+                    raise UserError(f"workers know methods by name: register the recipe of {name!r} first.")
             cell = Cell.of(problem, name, given, count, range(runs), seed, engine, max_samples, world)
         cells.setdefault((cell.key, problem.name), cell)
     return list(cells.values())
@@ -156,10 +165,16 @@ def _inline(table: Mapping[str, Any], varied: dict[str, Any], number: int) -> Pr
     return Problem(given.pop("arms"), **given)
 
 
-def _methods(one: object, number: int) -> Iterator[tuple[str, str, dict[str, Parameter]]]:
-    """Where a method stands, its name and the parameters given, for every combination of their values."""
+def _methods(one: object, number: int) -> Iterator[tuple[str, Any, dict[str, Parameter]]]:
+    """Where a method stands, its name and the parameters given, for every combination of their values.
+
+    A method that was built before, or a function that makes one, stands for its name.
+    """
     if isinstance(one, str):
-        yield f"method {one!r}", one, {}
+        yield f"method {one!r}", *split_name(one)
+        return
+    if isinstance(one, Method) or (callable(one) and not isinstance(one, Mapping)):
+        yield f"method {label_of(one)!r}", one, {}
         return
     where = f"[[method]] {number}"
     if not isinstance(one, Mapping) or "name" not in one:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from bestarm.core.bets import PAIR, add_pairs
 from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning, UserError
-from bestarm.methods import Method
+from bestarm.methods import METHODS, Method
 from bestarm.methods import method as build
 from bestarm.problem import Problem
+from bestarm.reward import YES_NO
 
 TABULAR = Problem.quick([0.9, 0.6, 0.5, 0.1], sigma=0.3, delta=0.1)
 LINEAR = Problem(
@@ -22,17 +23,24 @@ LINEAR = Problem(
     sigma=0.2,
     delta=0.1,
 )
+YES_OR_NO = Problem(["A", "B", "C"], means=[0.8, 0.4, 0.2], rewards="yes-no", delta=0.1, sites="alike")
 WORLDS = {"tabular": TABULAR, "linear": LINEAR}
 # Two arms between which a thousandth of sigma lies: an answer is as good as a coin.
 CLOSE = Problem.quick([0.5, 0.4997], sigma=0.3, delta=0.01)
+CLOSE_YES_NO = Problem(["A", "B"], means=[0.5, 0.4997], rewards="yes-no", delta=0.01, sites="alike")
 CLOSE_LINEAR = Problem(["A", "B"], features=[[1.0], [-1.0]], theta=[0.00015], sigma=0.3, delta=0.01)
 AGENTS = 3
 
 
 def methods_on_worlds(name: str) -> dict[str, Method]:
-    """A method on every one of the problems that it takes."""
-    found = {}
-    for world, problem in WORLDS.items():
+    """A method on every one of the problems that it takes.
+
+    The methods of the field have no use for features, and the yes/no problem is for those that take no other.
+    """
+    found: dict[str, Method] = {}
+    for world, problem in (*WORLDS.items(), ("yes/no", YES_OR_NO)):
+        if found and (problem is YES_OR_NO or METHODS[name].field):
+            break
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ProblemWarning)
@@ -43,16 +51,15 @@ def methods_on_worlds(name: str) -> dict[str, Method]:
 
 
 def seen(method: Method, pulls: Sequence[int], chance: random.Random) -> Tally:
-    """So many pulls of each arm, with Gaussian rewards, drawn one by one.
+    """So many pulls of each arm, with Gaussian or yes/no rewards, drawn one by one.
 
     With items the first ones of every arm are on the same, and the rival is the first other arm.
     """
     problem, rows, single = method.problem, {}, {}
     assert problem.means is not None
-    assert problem.sigma is not None
     means = problem.means.tolist()
     for arm, count in enumerate(pulls):
-        rewards = [chance.gauss(means[arm], problem.sigma) for _ in range(count)]
+        rewards = [reward_of(means[arm], problem, chance) for _ in range(count)]
         row = [count, math.fsum(rewards)]
         if method.squares:
             row.append(math.fsum((reward - problem.centre) ** 2 for reward in rewards))
@@ -60,6 +67,14 @@ def seen(method: Method, pulls: Sequence[int], chance: random.Random) -> Tally:
             rows[arm], single[arm] = row, rewards
     tally = Tally.from_rows(rows, problem.K)
     return tally if not method.test.pairs else _with_pairs(tally, single)
+
+
+def reward_of(mean: float, problem: Problem, chance: random.Random) -> float:
+    """One reward of an arm with this mean."""
+    if problem.rewards == YES_NO:
+        return float(chance.random() < mean)
+    assert problem.sigma is not None
+    return chance.gauss(mean, problem.sigma)
 
 
 def _with_pairs(tally: Tally, rewards: Mapping[int, Sequence[float]]) -> Tally:

@@ -1,0 +1,195 @@
+"""`compare`: several methods on the same problems, with the same seeds, and who keeps the promise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bestarm.comparison.worlds import NamedWorld, world_of
+from bestarm.errors import UserError
+from bestarm.methods.composed import Method
+from bestarm.methods.likes import MethodLike, label_of, make_method
+from bestarm.methods.recipe import Kind
+from bestarm.problem import Problem
+from bestarm.simulation.api import simulate
+from bestarm.simulation.result import Result
+from bestarm.simulation.schedule import Schedule
+from bestarm.simulation.world import World
+
+SURELY = 0.001  # how unlikely so many wrong answers must be under the promise, until it is called broken
+
+WorldLike = Problem | NamedWorld | str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method in one world. `promised` says whether it claims to be right there."""
+
+    world: str
+    label: str
+    promised: bool
+    result: Result
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is wrong more often than δ, beyond what chance could do."""
+        from scipy.stats import binom
+
+        result = self.result
+        return bool(binom.sf(result.wrong - 1, result.runs, result.problem.delta) < SURELY)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Everything that a table shows, in plain values."""
+        result = self.result
+        samples, sent = result.summary(), result.summary("communications")
+        return {
+            "world": self.world,
+            "method": self.label,
+            "samples": samples.mean,
+            "samples_stderr": samples.stderr,
+            "samples_most": samples.most,
+            "communications": sent.mean,
+            "wrong": result.wrong,
+            "wrong_rate": result.wrong / result.runs,
+            "delta": result.problem.delta,
+            "promised": self.promised,
+            "broken": self.broken,
+            "unfinished": result.unfinished,
+            "runs": result.runs,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison gave: `rows`, one for each method in each world, and who could not take part and why.
+
+    >>> import bestarm
+    >>> problem = bestarm.Problem.quick([0.9, 0.5], sigma=0.3)
+    >>> found = bestarm.compare(problem, ["sharp", "lucb"], agents=2, runs=5, engine="rounds")
+    >>> [(row["method"], row["wrong"], row["promised"]) for row in found.rows]
+    [('sharp', 0, True), ('lucb', 0, True)]
+    """
+
+    entries: tuple[Entry, ...]
+    left_out: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each method in each world."""
+        return [entry.row for entry in self.entries]
+
+    @property
+    def results(self) -> list[Result]:
+        """The results, in the order of the rows."""
+        return [entry.result for entry in self.entries]
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas data frame."""
+        import pandas
+
+        return pandas.DataFrame(self.rows)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """A figure of who is fast where, and who breaks the promise; saved to `path` if there is one."""
+        from bestarm.comparison.picture import draw
+        from bestarm.plot import save
+
+        figure = draw(self)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+
+def compare(
+    worlds: WorldLike | Sequence[WorldLike],
+    methods: MethodLike | Sequence[MethodLike] = ("sharp", "famabpe"),
+    *,
+    agents: int = 10,
+    runs: int = 1000,
+    seed: int = 0,
+    engine: str | None = None,
+    schedule: Schedule | None = None,
+    max_samples: int | None = None,
+    jobs: int = 1,
+    cluster: str | None = None,
+    progress: Callable[[int], None] = lambda finished: None,
+    **world: Any,
+) -> Comparison:
+    """Run several methods with the same seeds, on a problem of your own or in worlds that have a name.
+
+    Parameters:
+        worlds: a problem, the name of a world (`bestarm compare --help` lists them), or several of these.
+        methods: names with settings after colons (`"sharp:thrift=messages"`), methods, or functions that make
+            one from a problem and a number of agents.
+        agents, runs, seed, engine, schedule, max_samples, jobs, cluster, progress: as in `simulate`. Methods
+            without agents at their own pace go without the schedule.
+        world: for a problem of your own, what `simulate` takes: `noise`, `offsets`, `drift`, ….
+
+    In a single world a method that does not fit is an error; of several, it is left out there
+    (`Comparison.left_out` says why).
+    """
+    asked = _listed(worlds)
+    named = [_named(one, world) for one in asked]
+    likes = _listed(methods)
+    labels = [label_of(like) for like in likes]
+    if len(set(labels)) < len(labels):
+        twice = next(label for place, label in enumerate(labels) if label in labels[:place])
+        raise UserError(f"{twice} is there twice; once is enough, the runs would be the same.")
+    entries: list[Entry] = []
+    left_out: list[tuple[str, str, str]] = []
+    for where in named:
+        for like, label in zip(likes, labels, strict=True):
+            try:
+                built = make_method(like, where.problem, agents)
+            except UserError as error:
+                if len(named) == 1:
+                    raise
+                left_out.append((where.name, label, str(error)))
+                continue
+            result = simulate(
+                where.problem,
+                built,
+                runs=runs,
+                seed=seed,
+                engine=engine,
+                schedule=_schedule_of(built, schedule),
+                max_samples=max_samples,
+                jobs=jobs,
+                cluster=cluster,
+                progress=progress,
+                **where.world.given,
+            )
+            entries.append(Entry(where.name, label, where.promised(built), result))
+    return Comparison(tuple(entries), tuple(left_out))
+
+
+def _listed(value: Any) -> list[Any]:
+    several = isinstance(value, Sequence | Iterator) and not isinstance(value, str)
+    found = list(value) if several else [value]
+    if not found:
+        raise UserError("there is nothing to compare: give at least one world and one method.")
+    return found
+
+
+def _named(one: WorldLike, world: dict[str, Any]) -> NamedWorld:
+    if isinstance(one, Problem):
+        made = World(**world)
+        differ = made.offsets or made.drift or made.interactions
+        small = one.sigma is not None and made.noise is not None and _largest(made.noise) > one.sigma
+        heavy = made.rewards == "heavy"
+        truths = (("sigma", small), ("alike", bool(differ)), ("tails", heavy))
+        return NamedWorld(one.name, "", one, made, tuple(word for word, lacking in truths if lacking))
+    if world:
+        raise UserError(f"{', '.join(world)} can't be given with the name of a world, which says it all.")
+    return one if isinstance(one, NamedWorld) else world_of(one)
+
+
+def _largest(noise: float | Sequence[float]) -> float:
+    return max(noise) if isinstance(noise, Sequence) else noise
+
+
+def _schedule_of(method: Method, schedule: Schedule | None) -> Schedule | None:
+    return schedule if method.kind is Kind.FEDERATED else None

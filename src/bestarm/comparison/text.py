@@ -1,0 +1,31 @@
+"""A comparison as a table of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bestarm.comparison.api import Comparison, Entry
+
+
+def promise_word(entry: Entry) -> str:
+    """What became of the promise: kept, broken, or none was made here."""
+    if entry.broken:
+        return "broken" if entry.promised else "none here, and wrong too often"
+    return "kept" if entry.promised else "none here"
+
+
+def markdown(comparison: Comparison) -> str:
+    """A table for a page, world after world, each with the fewest samples first."""
+    lines = ["| world | method | samples | messages | wrong | promise |", "|---|---|---|---|---|---|"]
+    worlds = dict.fromkeys(entry.world for entry in comparison.entries)
+    for world in worlds:
+        there = [entry for entry in comparison.entries if entry.world == world]
+        for entry in sorted(there, key=lambda entry: entry.result.summary().mean):
+            samples, sent = entry.result.summary(), entry.result.summary("communications")
+            undecided = f", {entry.result.unfinished} undecided" if entry.result.unfinished else ""
+            lines.append(
+                f"| {world} | {entry.label} | {samples.mean:,.0f} ± {samples.stderr:,.0f} | {sent.mean:,.0f} | "
+                f"{100 * entry.result.wrong / entry.result.runs:.1f} %{undecided} | {promise_word(entry)} |"
+            )
+    return "\n".join(lines)

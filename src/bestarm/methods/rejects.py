@@ -1,0 +1,34 @@
+"""Successive rejects, for a fixed budget (Audibert and Bubeck, COLT 2010)."""
+
+from __future__ import annotations
+
+from bestarm.core.rules import Value
+from bestarm.methods.budgets import budget_of
+from bestarm.methods.recipe import Kind, Recipe
+from bestarm.problem import Problem
+
+
+def defaults(problem: Problem, agents: int) -> dict[str, Value]:
+    """In each phase all arms that are left get equally many pulls; then the worst goes.
+
+    One agent: it sends no messages. Nothing bounds how often the answer is wrong.
+
+    - `budget`: all samples together; the problem's, or 100 an arm.
+    - `stopping`: any other test may end it sooner, for instance `pairs`.
+    """
+    return {
+        "stopping": "rejects",
+        "selection": "rejects",
+        "trigger": "every-pull",
+        "budget": budget_of(problem),
+    }
+
+
+REJECTS = Recipe(
+    "rejects",
+    Kind.ALONE,
+    defaults,
+    "Audibert and Bubeck, COLT 2010",
+    when="a budget that can't be exceeded, few arms, and no promise needed",
+    field=True,
+)

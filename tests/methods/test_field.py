@@ -1,0 +1,142 @@
+"""The methods of the field beside independent implementations, and where one is known to fail."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Callable
+
+import pytest
+
+import bestarm
+from bestarm.core.selection.top_two import cheapest
+from bestarm.methods import METHODS
+
+MEANS = [0.9, 0.6, 0.4]
+SIGMA, DELTA, RUNS = 0.3, 0.1, 60
+PROBLEM = bestarm.Problem.quick(MEANS, sigma=SIGMA, delta=DELTA)
+
+
+def pull(chance: random.Random, arm: int) -> float:
+    return chance.gauss(MEANS[arm], SIGMA)
+
+
+def plain_lucb(chance: random.Random) -> int:
+    """LUCB from its paper, with σ in the place of ½."""
+    rewards = [[pull(chance, arm)] for arm in range(3)]
+    rounds = 1
+    while True:
+        level = math.log(1.25 * 3 * rounds**4 / DELTA)
+        means = [statistics.fmean(each) for each in rewards]
+        radii = [SIGMA * math.sqrt(2 * level / len(each)) for each in rewards]
+        best = max(range(3), key=lambda arm: means[arm])
+        rival = max((arm for arm in range(3) if arm != best), key=lambda arm: means[arm] + radii[arm])
+        if means[rival] + radii[rival] <= means[best] - radii[best]:
+            return sum(map(len, rewards))
+        for arm in (best, rival):
+            rewards[arm].append(pull(chance, arm))
+        rounds += 1
+
+
+def plain_elimination(chance: random.Random) -> int:
+    """Successive elimination with Hoeffding's radius for σ."""
+    left, rewards, rounds = [0, 1, 2], [[pull(chance, arm)] for arm in range(3)], 1
+    while True:
+        means = {arm: statistics.fmean(rewards[arm]) for arm in left}
+        width = 2 * SIGMA * math.sqrt(2 / rounds * math.log(4 * 3 * rounds**2 / DELTA))
+        left = [arm for arm in left if max(means.values()) - means[arm] < width]
+        if len(left) == 1:
+            return sum(map(len, rewards))
+        for arm in left:
+            rewards[arm].append(pull(chance, arm))
+        rounds += 1
+
+
+def plain_eb_tci(chance: random.Random) -> int:
+    """EB-TCI under the heuristic threshold."""
+    rewards = [[pull(chance, arm)] for arm in range(3)]
+    while True:
+        counts, means = [len(each) for each in rewards], [statistics.fmean(each) for each in rewards]
+        best = max(range(3), key=lambda arm: means[arm])
+        costs = {
+            arm: (means[best] - means[arm]) ** 2 / (2 * SIGMA**2 * (1 / counts[best] + 1 / counts[arm]))
+            for arm in range(3)
+            if arm != best
+        }
+        if min(costs.values()) >= math.log((1 + math.log(sum(counts))) / DELTA):
+            return sum(counts)
+        rival = min(costs, key=lambda arm: costs[arm] + math.log(counts[arm]))
+        chosen = best if chance.random() < 0.5 else rival
+        rewards[chosen].append(pull(chance, chosen))
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("lucb", plain_lucb),
+        ("elimination", plain_elimination),
+        ("eb-tci:threshold=heuristic", plain_eb_tci),
+    ],
+)
+def test_samples_are_those_of_an_independent_implementation(
+    name: str, plain: Callable[[random.Random], int]
+) -> None:
+    ours = bestarm.simulate(PROBLEM, name, runs=RUNS, engine="rounds").summary()
+    chance = random.Random(5)
+    theirs = [plain(chance) for _ in range(RUNS)]
+    error = math.hypot(ours.stderr, statistics.stdev(theirs) / math.sqrt(RUNS))
+    assert abs(ours.mean - statistics.fmean(theirs)) < 3 * error
+
+
+def test_looking_at_a_p_value_after_every_pull_breaks_delta() -> None:
+    close = bestarm.Problem.quick([0.5, 0.49], sigma=0.3, delta=0.05)
+    found = bestarm.compare(close, "peeking", runs=100, engine="rounds", max_samples=600)
+    (row,) = found.rows
+    assert row["broken"]
+    assert not row["promised"]
+    assert not bestarm.method("peeking", close).proven
+
+
+@pytest.mark.parametrize("pulls", [1_000, 1_000_000])
+def test_without_its_added_logarithm_eb_tc_gets_stuck(pulls: int) -> None:
+    """The best arm started badly, and two others are equal: however long it takes, it is not tried again."""
+    start = bestarm.Tally.of([1, pulls, pulls], [-0.6, 0.5 * pulls, 0.5 * pulls])
+    for name, tried in (("eb-tc", 2), ("eb-tci", 0)):
+        method = bestarm.method(name, PROBLEM)
+        state = method.begin(start)
+        penalty = 1.0 if name == "eb-tci" else 0.0
+        assert cheapest(state, 1, penalty, method.setting) == tried
+        if name == "eb-tc":
+            assert all(method.make(state).arms[0] != 0 for _ in range(5))
+
+
+def test_a_heuristic_promises_nothing() -> None:
+    assert bestarm.method("track-and-stop", PROBLEM).proven
+    assert not bestarm.method("track-and-stop", PROBLEM, threshold="heuristic").proven
+    assert bestarm.method("track-and-stop", PROBLEM, threshold="heuristic", stopping="pairs").proven
+
+
+def test_every_method_of_the_field_says_when_to_take_it() -> None:
+    assert all(recipe.when for recipe in METHODS.values() if recipe.field)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("kl-lucb", "is for yes/no outcomes"),
+        ("famabpe:selection=t3c", "is for a single agent"),
+        ("eb-tci:stopping=lil-ucb", "needs selection=lil-ucb"),
+        ("sharp:", "a name with settings after colons"),
+    ],
+)
+def test_what_does_not_fit_is_a_sentence(name: str, sentence: str) -> None:
+    with pytest.raises(bestarm.UserError, match=sentence):
+        bestarm.simulate(PROBLEM, name, runs=1, engine="rounds")
+
+
+def test_budgets_are_kept() -> None:
+    for name in ("halving", "rejects", "even-shares"):
+        found = bestarm.simulate(PROBLEM, name, runs=5, engine="rounds", budget=60)
+        assert found.samples.max() <= 60
+        assert found.unfinished == 0
