@@ -118,3 +118,10 @@ def test_other_rewards_are_simulated_without_sigma() -> None:
     assert result.arms == {"arm-1": 3, "arm-2": 0}
     assert result.bounds is None
     assert result.to_json()["bounds"] == {"samples": None, "communications": None, "lower": None}
+
+
+@pytest.mark.parametrize("name", ["ugapec", "sync-ugapec"])
+def test_single_pulls_do_not_measure_sigma(name: str) -> None:
+    problem = Problem(["A", "B"], sites="alike")
+    with pytest.raises(UserError, match=r"adds up single pulls, of which stopping=pairs can't measure sigma"):
+        build(name, problem, 2, stopping="pairs")

@@ -37,6 +37,11 @@ def compose(
     _check_fit(name, problem, agents, *chosen)
     if test.inside_batches and recipe.kind is not Kind.FEDERATED:
         raise UserError(f"{name} has no batches, and stopping={test.name} compares arms inside batches.")
+    by_pulls = recipe.kind is not Kind.FEDERATED and selection.turn is None
+    if by_pulls and test.noise == "either" and problem.sigma is None:
+        raise UserError(
+            f"{name} adds up single pulls, of which stopping={test.name} can't measure sigma; give it."
+        )
     if selection.turn is not None and recipe.kind is Kind.FEDERATED:
         raise UserError(
             f"selection={selection.name} is for a single agent; {name} has agents at their own pace."
