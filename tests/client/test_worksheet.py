@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,16 @@ def test_write_and_fill(tmp_path: Path) -> None:
     assert worksheet.read(path) == []
     path.write_text(path.read_text().replace('one",ligands/lab-a,,', 'one",ligands/lab-a,0.5,spilled'))
     assert worksheet.read(path) == [Filled(3, 8, "B, the long one", 0.5, "ligands/lab-a")]
+
+
+def test_descriptions_stand_beside_their_arms(tmp_path: Path) -> None:
+    path = tmp_path / "plate7.csv"
+    worksheet.write(path, TRIALS, replace(PLAIN, descriptions={"A": "in toluene"}), "ligands/lab-a")
+    header, first, second = csv.reader(path.read_text().splitlines())
+    assert header[1:3] == ["arm", "description"]
+    assert (first[1:3], second[1:3]) == (["A", "in toluene"], ["B, the long one", ""])
+    path.write_text(path.read_text().replace("lab-a,,", "lab-a,0.5,"))
+    assert [row.reward for row in worksheet.read(path)] == [0.5, 0.5]
 
 
 def test_features_are_columns(tmp_path: Path) -> None:

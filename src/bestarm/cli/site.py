@@ -123,7 +123,9 @@ def ask(
     if output is Format.json:
         print_json([trial_to_json(trial) for trial in trials])
     elif trials and sheet is None:
-        print_table(lab.terms.aim, trial_table(list(map(trial_to_json, trials))))
+        told = lab.terms.descriptions
+        rows = [trial_to_json(one) | ({"": told.get(one.arm, "")} if told else {}) for one in trials]
+        print_table(lab.terms.aim, trial_table(rows))
     if not again and (sentence := whole_items(lab, trials, n) or fewer(lab, trials, n)):
         say(sentence)
     if lab.finished:
@@ -375,7 +377,7 @@ def said_now(lab: Lab) -> list[str]:
 
 def trial_table(trials: Sequence[Mapping[str, Any]], title: str | None = None) -> Table:
     """Numbers to the right, names to the left."""
-    columns = [name for name in ("trial", "item", "arm") if name in trials[0]]
+    columns = [name for name in ("trial", "item", "arm", "") if name in trials[0]]
     table = make_table(*columns, title=title)
     table.columns[0].justify = "right"
     for column in table.columns[1:]:

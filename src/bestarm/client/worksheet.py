@@ -68,7 +68,7 @@ def write(
     site: str,
     places: Sequence[tuple[int, str]] = (),
 ) -> None:
-    """Write a table of trials, with the arms' features if there are any, and empty columns to fill in.
+    """Write a table of trials, with the arms' descriptions and features if any, and empty columns to fill in.
 
     `places` are the plate and the well of each trial, where the site has plates: there is a column for the
     plate if there are several, and one for the well if it has a name.
@@ -82,13 +82,15 @@ def write(
             features = [f"x{k}" for k in range(1, width + 1)]
             item = [ITEM] if terms.items else []
             plates, wells = len({plate for plate, _ in places}) > 1, any(well for _, well in places)
-            where = [PLATE] * plates + [WELL] * wells
-            table.writerow(["trial", *where, *item, "arm", *features, SITE, "reward", "note"])
+            where, told = [PLATE] * plates + [WELL] * wells, bool(terms.descriptions)
+            arm = ["arm"] + ["description"] * told
+            table.writerow(["trial", *where, *item, *arm, *features, SITE, "reward", "note"])
             for trial, (plate, well) in zip(trials, places or [(0, "")] * len(trials), strict=True):
                 spot = [plate] * plates + [well] * wells
                 on = [trial.item] if terms.items else []
+                what = [trial.arm] + [terms.descriptions.get(trial.arm, "")] * told
                 own = rows.get(trial.arm, [""] * width)
-                table.writerow([trial.number, *spot, *on, trial.arm, *own, site, "", ""])
+                table.writerow([trial.number, *spot, *on, *what, *own, site, "", ""])
     except OSError as error:
         raise UserError(f"{path}: it can't be written: {error.strerror}.") from None
 
