@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def test_differences_take_the_place_of_intervals(
             if arm["low"] is None:
                 assert apart == ""
                 continue
-            value, low, high = apart.replace("(", "").replace(")", "").replace(" to ", " ").split()
+            value, low, high = re.findall(r"-?[0-9.]+", apart)[:3]  # then percents
             for text, exact in ((value, arm["difference"]), (low, arm["low"]), (high, arm["high"])):
                 assert float(text) == pytest.approx(exact, abs=0.006)
 
@@ -127,7 +128,7 @@ def test_a_warning_is_shown_in_words(server: Process, folder: Path, open_window:
         number = lab.agent.sequence
         while lab.agent.sequence == number:  # one batch in which the arms are in another order, by far
             (trial,) = lab.ask()
-            lab.tell(trial, -100.0 * MEANS[trial.arm])
+            lab.tell(trial, -100.0 * MEANS[trial.arm], sure=True)
         (warned,) = [one for one in study.status()["warnings"] if one["kind"] == "batch"]
         box = page.get_by_role("region", name="What speaks against the assumptions")
         expect(box).to_contain_text(warned["seen"])

@@ -68,7 +68,7 @@ def answers(delta: float, runs: int, forgetful: bool) -> Iterator[bool]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("delta", "runs", "forgetful"), [(0.05, 1500, False), (0.3, 600, False), (0.3, 400, True)]
+    ("delta", "runs", "forgetful"), [(0.05, 1000, False), (0.3, 300, False), (0.3, 250, True)]
 )
 def test_the_error_rate_with_arms_that_come_and_go(delta: float, runs: int, forgetful: bool) -> None:
     found = list(answers(delta, runs, forgetful))

@@ -15,6 +15,7 @@ LOOKED_AT = 200  # earlier numbers that a new one is compared with
 FEW = 8  # from so many on their spread is known well enough to say what is far from them
 MOST_TIMES = 6.0  # further from the median than so many times what nine of ten earlier ones are
 SLIP = 7.0  # with few earlier ones: so many times as large; a decimal point in the wrong place is ten times
+PERCENT = 50.0  # the same with few of other arms: 84 for 0.84 is a hundred times
 FURTHER = 10.0  # and so many times as far; its square with two
 LARGEST_TIMES = 3.0  # and than so many times what the furthest of them is
 RANGE_IN_NOISE = 16.0  # where the range of rewards is known, this part of it is never far
@@ -90,10 +91,12 @@ class Doubts:
             return
         own = self._earlier(arm, leave_out)
         earlier = own if len(own) > 1 else self._earlier(None, leave_out)
-        every, few = self._earlier(None, leave_out), 1 < len(own) < FEW
+        every = self._earlier(None, leave_out)
+        times = SLIP if earlier is own or len(every) >= FEW else PERCENT  # arms may be far from each other
+        largest = max(map(abs, every), default=0.0) if len(own) < FEW else 0.0
         for reward in rewards:
             far = is_far(reward, earlier, _noise(terms), few=earlier is not own)
-            if far and (not few or is_far(reward, every, _noise(terms), few=True)):
+            if far and abs(reward) >= times * largest:
                 which = f"of {arm!r} " if earlier is own else "of this site "
                 raise Doubtful(question(f"the reward for {arm!r}", reward, earlier, which))
 

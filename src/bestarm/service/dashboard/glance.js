@@ -83,7 +83,7 @@ export class Glance {
     let [text, small] = ["Not known yet", "the first uploads will tell"];
     if (state === "closed") {
       text = { budget: "Budget used up", deadline: "Deadline past" }[end?.reason] ?? "Closed";
-      small = [end?.reason === "closed" ? "no uploads are taken." : "", verdict.stopped ? "" : end?.said, end?.later].join(" ").trim();
+      small = verdict.stopped ? "no uploads are taken" : `${end?.said} ${end?.later}`;
     }
     else if (remaining) {
       text = more(remaining);
