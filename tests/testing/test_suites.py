@@ -24,7 +24,6 @@ from bestarm.core.stopping.pairs import PAIRS, pair_radius
 from bestarm.methods import Recipe
 from bestarm.testing import METHODS, TESTS, check_method, check_test
 from bestarm.testing.methods import plans_are_valid, studies_are_their_logs
-from bestarm.testing.tests import home_of
 from bestarm.testing.worlds import methods_on_worlds
 
 # Each set of rules takes half a minute to compile. Of the field these two show that turns and draws compile;
@@ -35,11 +34,6 @@ COMPILED_OF_THE_FIELD = ("ttts", "sync-elimination")
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method(name: str) -> None:
     check_method(name, compiled=not METHODS[name].field or name in COMPILED_OF_THE_FIELD)
-
-
-@pytest.mark.parametrize("name", TESTS)
-def test_every_stopping_test(name: str) -> None:
-    check_test(name, compiled=home_of(TESTS[name]) is None)
 
 
 def test_a_test_from_elsewhere_is_enrolled_by_being_registered() -> None:
