@@ -27,7 +27,7 @@ done
 for round in 1 2 3 4 5 6 7 8 9 10; do
     for team in red green blue; do
         cd "$folder/$team"
-        bestarm ask -n 40 --worksheet "sheet-$round.csv"
+        bestarm ask -n 60 --worksheet "sheet-$round.csv"
         if [ ! -e "sheet-$round.csv" ]; then    # nothing to do: the study is finished
             break 2
         fi

@@ -177,7 +177,7 @@ def test_offline_is_normal(shell: Shell, server: RealServer) -> None:
 @pytest.mark.slow
 def test_a_finished_study_says_its_verdict(shell: Shell, server: RealServer) -> None:
     while not server.server.stopped:
-        for trial in read(shell, "ask", "-n", "1000"):
+        for trial in read(shell, "ask", "-n", "12"):
             reward = 0.9 if trial["arm"] == "A" else -0.9
             code, out, _ = shell("tell", str(trial["trial"]), str(reward))
     assert code == 0

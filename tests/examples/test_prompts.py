@@ -22,7 +22,7 @@ def test_worksheets_lead_to_a_verdict(tmp_path: Path) -> None:
         env=environment | {"PATH": programs, "PYTHONWARNINGS": "error"},
     )
     assert done.returncode == 0, done.stderr
-    assert "The study is finished: with examples is best, after 380 samples." in done.stdout
+    assert "The study is finished: with examples is best, after 180 samples." in done.stdout
     assert "the answer is with examples" in done.stdout
     with (tmp_path / "red/sheet-1.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
