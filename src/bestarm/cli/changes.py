@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bestarm.cli.output import Format, count, make_table, print_json, print_table
+from bestarm.cli.output import Format, make_table, number, print_json, print_table
 from bestarm.cli.server import Journal, Output, Study, Token, Url, place
 from bestarm.client import worksheet
 from bestarm.client.connection import Connection, Settings, resolve
@@ -166,7 +166,7 @@ def entries(
     if output is Format.json:
         print_json(found)
         return
-    table = make_table("", "when", "what", "by", title=f"The last of {count(found['length'], 'entry')}")
+    table = make_table("", "when", "what", "by", title=f"The last of {number(found['length'])} entries")
     for column in table.columns[1:]:
         column.justify = "left"
     for one in found["entries"]:

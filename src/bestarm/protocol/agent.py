@@ -110,6 +110,7 @@ class Agent:
         self.items: dict[int, int] = {}  # trial number → item, of those that are open
         self.uploads: list[Upload] = []  # made, and not answered yet, in their order
         self.verdict: Verdict | None = None
+        self.last_words = ""  # what could be said at an end without an answer
         self._batch: dict[int, InHand] = {}  # trial number → its batch, of those that are open
 
     @property
@@ -312,7 +313,7 @@ class Agent:
             raise ProtocolError(f"reply: it is for problem {reply.problem!r}, not {self.terms.fingerprint!r}.")
         if isinstance(reply, Stop):
             self._answered(Event.STOP, Event.STOP_BETWEEN)
-            self.verdict = reply.verdict
+            self.verdict, self.last_words = reply.verdict, reply.said
         else:
             self.start(reply.plan or self._own_plan(reply), reply.arms, reply.times)
 

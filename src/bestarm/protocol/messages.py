@@ -315,9 +315,11 @@ def check_site(join: Join) -> None:
     """Refuse a site without a name, or one that does no trials at all."""
     if not isinstance(join.agent, str) or not join.agent:
         raise ProtocolError(f"join: agent is {_show(join.agent)}; it must be a name.")
-    sizes = {"plate": join.plate, "plates": join.plates, "room": join.room}
+    sizes = {"plates": join.plates, "room": join.room}
+    if join.plate is not None:
+        sizes["plate"] = join.plate
     for what, size in sizes.items():
-        if not (what == "plate" and size is None) and (not _whole(size) or not 1 <= size < MOST_PULLS):  # type: ignore[operator]
+        if not _whole(size) or not 1 <= size < MOST_PULLS:
             raise ProtocolError(f"join: {what} is {_show(size)}; it must be a whole number of at least 1.")
 
 
