@@ -51,13 +51,13 @@ def ask(page: Page, file: str, expression: str) -> Any:
     ],
 )
 def test_words(page: Page, expression: str, words: str) -> None:
-    assert ask(page, "words.js", expression) == words
+    assert ask(page, "shared/words.js", expression) == words
 
 
 def test_waits_grow_and_end_at_half_a_minute(page: Page) -> None:
-    waits = ask(page, "stream.js", "[1, 2, 3, 4, 5, 6, 7, 50].map((n) => m.pause(n, 0.5))")
+    waits = ask(page, "shared/stream.js", "[1, 2, 3, 4, 5, 6, 7, 50].map((n) => m.pause(n, 0.5))")
     assert waits == [1000, 2000, 4000, 8000, 16000, 30000, 30000, 30000]
-    assert ask(page, "stream.js", "[m.pause(50, 0), m.pause(50, 1)]") == [22500, 37500]
+    assert ask(page, "shared/stream.js", "[m.pause(50, 0), m.pause(50, 1)]") == [22500, 37500]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
@@ -66,7 +66,7 @@ def test_a_stream_may_be_cut_anywhere(page: Page, size: int) -> None:
     text = ': following\\n\\nid: 1\\nevent: upload\\ndata: {"agent": "é数🧪: x"}\\n\\n: nothing new\\n\\n'
     text += 'id: 2\\nevent: stop\\ndata: {"arm": "A"}\\n\\nid: 3\\nevent: upload\\ndata: {"never'
     script = f"""async () => {{
-      const {{ messages }} = await import("/stream.js");
+      const {{ messages }} = await import("/shared/stream.js");
       const bytes = new TextEncoder().encode('{text}');
       const body = new ReadableStream({{
         start(control) {{

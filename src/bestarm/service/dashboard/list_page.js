@@ -1,13 +1,13 @@
 // All studies that the token may see.
 
-import { read, Refusal } from "./api.js";
-import { make, moment, part, say, show } from "./dom.js";
-import { pill } from "./glance.js";
-import * as notice from "./notice.js";
-import { cell, Paged } from "./paged.js";
-import { sparkline } from "./sparkline.js";
-import { rest } from "./stream.js";
-import { ago, count, percent } from "./words.js";
+import { read, Refusal } from "./shared/api.js";
+import { make, moment, part, say, show } from "./shared/dom.js";
+import { pill } from "./study/glance.js";
+import * as notice from "./shared/notice.js";
+import { cell, Paged } from "./shared/paged.js";
+import { sparkline } from "./shared/sparkline.js";
+import { rest } from "./shared/stream.js";
+import { ago, count, percent } from "./shared/words.js";
 
 const EVERY = 5_000; // ms between two looks
 

@@ -1,11 +1,11 @@
 // Which page is shown: sign in, the list, or a study; the address says which, and never holds the token.
 
-import { read, Refusal } from "./api.js";
-import { part, say, show } from "./dom.js";
+import { read, Refusal } from "./shared/api.js";
+import { part, say, show } from "./shared/dom.js";
 import { listPage } from "./list_page.js";
-import * as notice from "./notice.js";
-import * as session from "./session.js";
-import { studyPage } from "./study_page.js";
+import * as notice from "./shared/notice.js";
+import * as session from "./shared/session.js";
+import { studyPage } from "./study/study_page.js";
 
 let current = new AbortController();
 

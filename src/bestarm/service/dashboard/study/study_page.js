@@ -1,16 +1,16 @@
 // One study, live.
 
 import { Arms } from "./arms.js";
-import { make, part, say, show } from "./dom.js";
+import { make, part, say, show } from "../shared/dom.js";
 import { saveLog, savePicture } from "./download.js";
 import { Glance, stateOf } from "./glance.js";
-import * as notice from "./notice.js";
+import * as notice from "../shared/notice.js";
 import { armsPicture, progressPicture } from "./picture.js";
 import { Progress } from "./progress.js";
 import { Sites } from "./sites.js";
 import { Standing } from "./standing.js";
 import { Watch } from "./watch.js";
-import { count, counted, named, percent } from "./words.js";
+import { count, counted, named, percent } from "../shared/words.js";
 
 const TICK = 5_000; // ms between two drawings when nothing comes in: "3 minutes ago" grows old
 

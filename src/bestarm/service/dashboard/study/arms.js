@@ -1,8 +1,8 @@
 // The arms: estimate, interval and pulls, the leader and the challenger marked by words and by shapes.
 
-import { make, part, say } from "./dom.js";
-import { cell, Paged } from "./paged.js";
-import { count, counted, decimals, fixed, named, percent, upward } from "./words.js";
+import { make, part, say } from "../shared/dom.js";
+import { cell, Paged } from "../shared/paged.js";
+import { count, counted, decimals, fixed, named, percent, upward } from "../shared/words.js";
 
 /** Arms in the order that is asked for. By default the leader, the challenger, then the best estimates. */
 export function ordered({ arms, verdict, problem }, order) {

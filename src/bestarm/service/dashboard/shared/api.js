@@ -1,4 +1,4 @@
-// Calls to the server: the same routes that everybody uses, and only those that read.
+// Calls to the server: the same routes that everybody uses, and nothing else.
 
 import { token } from "./session.js";
 

@@ -1,8 +1,8 @@
 // Where every arm stands: a bar that grows with the odds against it, toward the line that rules it out.
 
 import { mark, MARKS } from "./arms.js";
-import { make, part, say } from "./dom.js";
-import { cell, Paged } from "./paged.js";
+import { make, part, say } from "../shared/dom.js";
+import { cell, Paged } from "../shared/paged.js";
 
 const LINE = 75; // per cent of the track: where an arm is ruled out
 

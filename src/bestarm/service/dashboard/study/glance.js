@@ -1,7 +1,7 @@
 // What a coordinator wants to know first: does it run, who leads, how sure, how much longer, who is silent.
 
-import { announce, make, part, say } from "./dom.js";
-import { ago, bytes, count, counted, decimals, duration, durations, fixed, more, named, percent, upward } from "./words.js";
+import { announce, make, part, say } from "../shared/dom.js";
+import { ago, bytes, count, counted, decimals, duration, durations, fixed, more, named, percent, upward } from "../shared/words.js";
 
 const NAMED = 3; // silent sites that are called by name
 

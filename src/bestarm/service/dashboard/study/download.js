@@ -1,7 +1,7 @@
 // Files for the reader to keep.
 
-import { at, call } from "./api.js";
-import { make } from "./dom.js";
+import { at, call } from "../shared/api.js";
+import { make } from "../shared/dom.js";
 
 function save(blob, name) {
   const link = make("a", { href: URL.createObjectURL(blob), download: name });

@@ -1,9 +1,9 @@
 // The way to the answer: evidence that rises to 1, or the breaking index that falls to epsilon.
 
-import { colours } from "./colours.js";
-import { make, part, say } from "./dom.js";
-import { cell } from "./paged.js";
-import { count, digits, percent } from "./words.js";
+import { colours } from "../shared/colours.js";
+import { make, part, say } from "../shared/dom.js";
+import { cell } from "../shared/paged.js";
+import { count, digits, percent } from "../shared/words.js";
 
 // Steps in seconds from which a form of the date is used, the form, and what the second line says when it changes.
 const DATES = [

@@ -1,8 +1,8 @@
 // Charts as pictures: what is on the screen, with a title and a line that says what it is.
 
 import { caption, mark, ordered, places, scale, shown, ticks } from "./arms.js";
-import { colours } from "./colours.js";
-import { count, fixed, named } from "./words.js";
+import { colours } from "../shared/colours.js";
+import { count, fixed, named } from "../shared/words.js";
 
 const MOST = 40; // arms in a picture
 const SHARP = 2; // dots for each pixel

@@ -1,7 +1,7 @@
 // One study as the page knows it: the server's status, and every upload since, as the stream tells it.
 
-import { at, read, Refusal } from "./api.js";
-import { follow } from "./stream.js";
+import { at, read, Refusal } from "../shared/api.js";
+import { follow } from "../shared/stream.js";
 
 const SOON = 1_000; // ms between two looks at the status while uploads come in
 const IDLE = 20_000; // ms between two looks while nothing happens: closing and joining make no event

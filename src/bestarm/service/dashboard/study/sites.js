@@ -1,8 +1,8 @@
 // The sites: who is silent comes first.
 
-import { make, moment, part, say } from "./dom.js";
-import { cell, Paged } from "./paged.js";
-import { ago, bytes, count, counted } from "./words.js";
+import { make, moment, part, say } from "../shared/dom.js";
+import { cell, Paged } from "../shared/paged.js";
+import { ago, bytes, count, counted } from "../shared/words.js";
 
 /** Silent sites first, the longest silent at the top; then the others in the same order. */
 export const ordered = (sites) =>
