@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bestarm.cells import write_cell
 from bestarm.cli.output import Format, count, make_table, number, print_json, print_table, say
 from bestarm.cli.site import Output, Yes, at_site, outlook, report, trial_number, unless_doubtful
 from bestarm.client import worksheet
@@ -78,7 +79,7 @@ def history(
     if written is Written.csv:
         lines = csv.writer(sys.stdout, lineterminator="\n")
         lines.writerow(COLUMNS)
-        lines.writerows([_cell(row[name]) for name in COLUMNS] for row in rows)
+        lines.writerows([write_cell(_cell(row[name])) for name in COLUMNS] for row in rows)
         return
     if not rows:
         say("nothing was told yet.")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bestarm.cells import NUMBER, read_cell, write_cell
 from bestarm.errors import UserError
 from bestarm.protocol.messages import Trial
 from bestarm.protocol.terms import Terms
@@ -20,7 +21,6 @@ NEEDED = ("trial", "arm", "reward")
 ITEM = "item"  # what a trial is tried on, where the study has items
 PLATE, WELL = "plate", "well"  # where a trial goes, where the site has plates
 SITE = "site"  # whose trials these are, as study/agent: other sites have trials of the same numbers
-NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 DECIMALS = re.compile(r"\d+([eE][+-]?\d+)?", re.ASCII)
 SPACED = re.compile(r"[+-]?\d{1,3}( \d{3})+([.,]\d*)?", re.ASCII)
@@ -90,7 +90,7 @@ def write(
                 on = [trial.item] if terms.items else []
                 what = [trial.arm] + [terms.descriptions.get(trial.arm, "")] * told
                 own = rows.get(trial.arm, [""] * width)
-                table.writerow([trial.number, *spot, *on, *what, *own, site, "", ""])
+                table.writerow(map(write_cell, [trial.number, *spot, *on, *what, *own, site, "", ""]))
     except OSError as error:
         raise UserError(f"{path}: it can't be written: {error.strerror}.") from None
 
@@ -230,7 +230,7 @@ def _strictly(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]
     reader = csv.reader(lines, delimiter=separator, strict=True)
     start = 1
     for record in reader:
-        cells = [cell.strip() for cell in record]
+        cells = [read_cell(cell.strip()) for cell in record]
         if any(cells):
             yield start, cells
         start = reader.line_num + 1

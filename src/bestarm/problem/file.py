@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bestarm.cells import read_cell
 from bestarm.errors import UserError
 from bestarm.reward import show
 
@@ -114,7 +115,7 @@ def read_arms(path: Path) -> list[dict[str, Any]]:
         try:
             header = [cell.strip() for cell in next(rows, [])]
             check_header(header)
-            arms = [read_row(header, [cell.strip() for cell in row], rows.line_num) for row in rows]
+            arms = [read_row(header, [read_cell(cell.strip()) for cell in row], rows.line_num) for row in rows]
         except csv.Error as error:
             raise UserError(f"line {rows.line_num} is not valid CSV: {error}.") from None
         if not arms:
@@ -161,7 +162,7 @@ def read_row(header: list[str], row: list[str], line: int) -> dict[str, Any]:
         arm["description"] = description
     if cells.get("mean") == "":
         del cells["mean"]
-    numbers = {column: read_cell(column, cell, line) for column, cell in cells.items()}
+    numbers = {column: read_number(column, cell, line) for column, cell in cells.items()}
     if "mean" in numbers:
         arm["mean"] = numbers.pop("mean")
     if numbers:
@@ -169,7 +170,7 @@ def read_row(header: list[str], row: list[str], line: int) -> dict[str, Any]:
     return arm
 
 
-def read_cell(column: str, cell: str, line: int) -> float:
+def read_number(column: str, cell: str, line: int) -> float:
     """The number in a cell."""
     try:
         number = float(cell) if "_" not in cell else math.nan

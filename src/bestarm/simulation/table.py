@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from bestarm.cells import read_cell
 from bestarm.errors import UserError
 from bestarm.problem.file import naming, read_text
 
@@ -29,8 +30,8 @@ def read_cells(text: str, what: str = "rewards") -> tuple[list[str], list[tuple[
     """The first line of a CSV text, and the others that are not empty, with their numbers."""
     lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     try:
-        header = [cell.strip() for cell in next(lines, [])]
-        rows = [(lines.line_num, [cell.strip() for cell in cells]) for cells in lines if cells]
+        header = [read_cell(cell.strip()) for cell in next(lines, [])]
+        rows = [(lines.line_num, [read_cell(cell.strip()) for cell in cells]) for cells in lines if cells]
     except csv.Error as error:
         raise UserError(f"line {lines.line_num} is not valid CSV: {error}.") from None
     if not rows:

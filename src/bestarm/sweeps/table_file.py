@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bestarm.cells import write_cell
 from bestarm.errors import UserError
 
 SUFFIXES = (".csv", ".parquet")
@@ -44,7 +45,7 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, A
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, columns, restval="", lineterminator="\n")
         table.writeheader()
-        table.writerows(rows)
+        table.writerows({column: write_cell(value) for column, value in row.items()} for row in rows)
 
 
 def _write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:

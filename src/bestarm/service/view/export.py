@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bestarm.cells import write_cell
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage.overview import Judged, Overview
@@ -81,7 +82,7 @@ def _csv(overview: Overview) -> Iterator[str]:
     table.writeheader()
     for pair in _log(overview):
         for row in uploads_table.rows(_uploaded(*pair, overview)):
-            table.writerow({key: repr(x) if isinstance(x, float) else x for key, x in row.items()})
+            table.writerow({key: repr(x) if isinstance(x, float) else write_cell(x) for key, x in row.items()})
         yield line.getvalue()
         line.seek(0)
         line.truncate()
