@@ -187,7 +187,7 @@ def write_service() -> None:
     sys.path.insert(0, str(FOLDER.parent / "support"))
     from serving import serving
 
-    from bestarm.client.lab import connect
+    from bestarm.client.connect import connect
 
     folder = FOLDER / f"service-{bestarm.__version__}"
     if folder.exists():

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from bestarm.errors import ProblemWarning, ServiceError, UserError
 
 if TYPE_CHECKING:
+    from bestarm.client.connect import connect
     from bestarm.client.doubt import Doubtful
-    from bestarm.client.lab import Lab, connect
+    from bestarm.client.lab import Lab
     from bestarm.comparison import Comparison, compare
     from bestarm.core.plan import Plan
     from bestarm.core.tally import Tally
@@ -95,7 +96,7 @@ _PLACES = {
     "Upload": "protocol.entries",
     "Verdict": "verdict",
     "compare": "comparison",
-    "connect": "client.lab",
+    "connect": "client.connect",
     "estimate": "estimation",
     "method": "methods",
     "read_export": "service.view.export_file",

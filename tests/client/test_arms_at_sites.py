@@ -11,7 +11,7 @@ from fake_server import FakeServer
 from real_server import RealServer
 
 from bestarm import Lab, Problem, UserError
-from bestarm.client.lab import connect
+from bestarm.client.connect import connect
 
 MEASURED = Problem(["A", "B", "C"], name="ligands")
 ITEMS = Problem(["A", "B", "C"], name="ligands", items=True)

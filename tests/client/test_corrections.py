@@ -14,8 +14,8 @@ from fatal import Fuse, Killed, Statements, Wire
 from real_server import RealServer
 
 from bestarm import Lab, Problem, UserError
+from bestarm.client.connect import connect
 from bestarm.client.journal import Journal
-from bestarm.client.lab import connect
 from bestarm.client.past import tally_of
 
 ARMS = ["A", "B", "C"]

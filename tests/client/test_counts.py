@@ -12,7 +12,7 @@ from real_server import RealServer
 
 from bestarm import Lab, Problem, UserError
 from bestarm.client import worksheet
-from bestarm.client.lab import connect
+from bestarm.client.connect import connect
 
 YES_NO = Problem(["A", "B"], name="ligands", rewards="yes-no")
 MEASURED = Problem(["A", "B"], name="ligands", centre=10.0)

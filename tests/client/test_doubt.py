@@ -12,8 +12,8 @@ from fake_server import FakeServer
 from real_server import RealServer
 
 from bestarm import Doubtful, Lab, Problem
+from bestarm.client.connect import connect
 from bestarm.client.doubt import LOOKED_AT, is_far
-from bestarm.client.lab import connect
 
 MEASURED = Problem(["A", "B"], name="ligands")
 

@@ -21,7 +21,7 @@ from real_server import RealServer
 from bestarm import Lab, Problem, Trial, UserError
 from bestarm.cli import site
 from bestarm.cli.main import run
-from bestarm.client.lab import connect
+from bestarm.client.connect import connect
 
 PROBLEM = Problem(["A", "B", "C"], name="ligands", items=True)
 SUBSTRATES = [f"s{k}" for k in range(1, 38)]

@@ -12,8 +12,8 @@ from fake_server import FakeServer, open_lab
 from real_server import RealServer
 
 from bestarm import Lab, UserError
+from bestarm.client.connect import connect
 from bestarm.client.journal import Said
-from bestarm.client.lab import connect
 from bestarm.errors import Refused
 
 pytestmark = pytest.mark.parametrize("make", [FakeServer, RealServer])

@@ -17,8 +17,8 @@ from real_server import RealServer
 from bestarm import Problem
 from bestarm.cli import site
 from bestarm.cli.main import run
+from bestarm.client.connect import connect
 from bestarm.client.connection import Connection
-from bestarm.client.lab import connect
 
 Shell = Callable[..., tuple[int, str, str]]
 BOUNDED = Problem(["A", "B", "C"], name="ligands", reward_range=(-1.0, 1.0), delta=0.05, epsilon=0.0)

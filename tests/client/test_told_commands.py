@@ -17,7 +17,7 @@ from real_server import RealServer
 from bestarm import Problem
 from bestarm.cli import site
 from bestarm.cli.main import run
-from bestarm.client.lab import connect
+from bestarm.client.connect import connect
 
 Shell = Callable[..., tuple[int, str, str]]
 

@@ -12,7 +12,7 @@ from fake_server import FakeServer, open_lab
 from real_server import RealServer
 
 from bestarm import UserError, __version__
-from bestarm.client.lab import connect
+from bestarm.client.connect import connect
 from bestarm.errors import Refused
 from bestarm.protocol.version import HEADER, VERSION, check_server, check_site
 

@@ -14,11 +14,13 @@ from rich.table import Table
 
 from bestarm.cli.output import Format, count, make_table, print_json, print_table, say
 from bestarm.client import worksheet
+from bestarm.client.connect import JOURNAL, connect
 from bestarm.client.connection import resolve
 from bestarm.client.doubt import Doubtful
 from bestarm.client.exchange import CLOSED
 from bestarm.client.journal import JournalError
-from bestarm.client.lab import HURRY, JOURNAL, Lab, connect
+from bestarm.client.lab import Lab
+from bestarm.client.link import HURRY
 from bestarm.client.split import differs, in_words
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.protocol.messages import Trial, trial_to_json, verdict_from_json

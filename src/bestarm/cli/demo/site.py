@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bestarm.cli.demo.problem import truth
-from bestarm.client.lab import Lab, connect
+from bestarm.client.connect import connect
+from bestarm.client.lab import Lab
 from bestarm.protocol.messages import Trial
 from bestarm.simulation.environment import draw_sum, environment
 
