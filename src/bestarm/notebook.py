@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 ACCENT = "#0072B2"
 WIDTH, LINE, NAMES = 520, 24, 150  # in pixels: a picture, a line of it, and the names at its left
+DASHES = 'stroke="currentColor" stroke-dasharray="4 3"'
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -61,51 +62,91 @@ def bars(rows: Sequence[tuple[str, float, str]], line: float, words: str) -> str
         shapes.append(_text(0, y + 4, _short(name)) + _text(NAMES + full + 10, y + 4, said))
         shapes.append(f'<rect x="{NAMES}" y="{y - 5}" width="{end - NAMES:.1f}" height="10" rx="3" {look}/>')
     x = NAMES + full * 0.75
-    dashes = 'stroke="currentColor" stroke-dasharray="4 3"'
-    shapes.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{bottom}" {dashes}/>')
+    shapes.append(_dashes(x, bottom))
     return _drawing(words, bottom + LINE, "".join(shapes) + _text(x, bottom + 14, words, "middle"))
 
 
-def intervals(arms: Sequence[Mapping[str, Any]], leader: str) -> str:
-    """A line for each arm that has an estimate: its interval, and a mark at its mean; the leader's in colour.
+class Row(NamedTuple):
+    """A name with an estimate and the ends of its interval, where they are known."""
 
-    >>> intervals([{"arm": "A", "mean": 0.5, "low": 0.4, "high": 0.6}], "A").count("<circle")
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def intervals(rows: Sequence[Row], marked: str, words: str, at: float | None = None) -> str:
+    """A line for each row that has an estimate: its interval, and a mark at it; the marked one in colour.
+
+    `at` is a value that all are compared with: it gets a dashed line.
+
+    >>> intervals([Row("A", 0.5, 0.4, 0.6)], "A", "means").count("<circle")
     1
     """
-    known = [arm for arm in arms if arm["mean"] is not None]
+    known = [row for row in rows if row.value is not None]
     if not known:
         return ""
-    ends = [arm[end] if arm[end] is not None else arm["mean"] for arm in known for end in ("low", "high")]
+    ends = [value for row in known for value in row[1:] if value is not None] + ([] if at is None else [at])
     low, high = float(min(ends)), float(max(ends))
 
     def across(value: float) -> float:
         return NAMES + (WIDTH - NAMES - 20) * (value - low) / ((high - low) or 1.0)
 
-    shapes = []
-    for place, arm in enumerate(known):
-        y, colour = place * LINE + LINE / 2, ACCENT if arm["arm"] == leader else "currentColor"
-        shapes.append(_text(0, y + 4, _short(arm["arm"])))
-        if arm["low"] is not None:
-            x1, x2 = across(arm["low"]), across(arm["high"])
+    bottom = len(known) * LINE
+    shapes = [] if at is None else [_dashes(across(at), bottom)]
+    for place, row in enumerate(known):
+        y, colour = place * LINE + LINE / 2, ACCENT if row.name == marked else "currentColor"
+        shapes.append(_text(0, y + 4, _short(row.name)))
+        if row.low is not None and row.high is not None:
+            x1, x2 = across(row.low), across(row.high)
             shapes.append(
                 f'<line x1="{x1:.1f}" x2="{x2:.1f}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="2"/>'
             )
-        shapes.append(f'<circle cx="{across(arm["mean"]):.1f}" cy="{y}" r="4" fill="{colour}"/>')
-    bottom = len(known) * LINE
+        assert row.value is not None
+        shapes.append(f'<circle cx="{across(row.value):.1f}" cy="{y}" r="4" fill="{colour}"/>')
     shapes.append(
         _text(NAMES, bottom + 14, f"{low:.4g}") + _text(WIDTH - 20, bottom + 14, f"{high:.4g}", "end")
     )
-    return _drawing("estimates and intervals", bottom + LINE, "".join(shapes))
+    return _drawing(words, bottom + LINE, "".join(shapes))
+
+
+def curve(points: Sequence[tuple[float, float]], line: float, words: str, unit: str) -> str:
+    """How something grew toward a dashed line; the first number of a point goes to the right, from 0.
+
+    >>> curve([(10, 0.2), (20, 0.7)], 1.0, "evidence", "samples").count("<circle")
+    1
+    """
+    if not points:
+        return ""
+    height, most = 150, max(max(y for _, y in points), line) * 1.1
+    last = points[-1][0] or 1.0
+    places = [(x / last * (WIDTH - 70), height * (1.0 - max(y, 0.0) / most)) for x, y in points]
+    path = "M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    top, (x, y) = height * (1.0 - line / most), places[-1]
+    shapes = [
+        f'<line x1="0" x2="{WIDTH - 70}" y1="{height}" y2="{height}" stroke="currentColor"/>',
+        f'<line x1="0" x2="{WIDTH - 70}" y1="{top:.1f}" y2="{top:.1f}" {DASHES}/>',
+        _text(WIDTH - 62, top + 4, f"{line:.0%}".replace("%", " %")),
+        f'<path d="{path}" fill="none" stroke="{ACCENT}" stroke-width="2"/>',
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{ACCENT}"/>',
+        _text(0, height + 16, "0") + _text(WIDTH - 70, height + 16, f"{last:,.0f} {unit}", "end"),
+    ]
+    return _drawing(words, height + LINE, "".join(shapes))
 
 
 def _short(name: str) -> str:
     return name if len(name) <= 20 else name[:19] + "…"
 
 
+def _dashes(x: float, bottom: float) -> str:
+    return f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{bottom}" {DASHES}/>'
+
+
 def _drawing(words: str, height: float, shapes: str) -> str:
+    """A picture without a style of its own: a page whose policy forbids those shows it too."""
     return (
         f'<svg role="img" aria-label="{escape(words)}" width="{WIDTH}" height="{height}" '
-        f'style="font:12px sans-serif;display:block">{shapes}</svg>'
+        f'viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">{shapes}</svg>'
     )
 
 

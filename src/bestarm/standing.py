@@ -123,11 +123,9 @@ def standing(method: Method, state: Any) -> Standing:
     >>> print(standing(method, method.fold(state, Tally.of([10, 10], [8.0, 6.0]), 0)))
     A is the best, except with probability at most 0.53.
     """
-    setting, test, names = method.setting, method.test, method.problem.arms
-    leader = method.read(state).leader
-    measured = SHARE if test.noise == "own" or (test.noise == "either" and setting.sigma == 0.0) else 0.0
-    needed = 1.0 / ((1.0 - measured) * setting.delta)
-    logs = None if test.odds is None else test.odds(state, setting).tolist()
+    setting, names = method.setting, method.problem.arms
+    measured, needed, leader, logs = _against(method, state)
+    gone = _ruled_out(needed, leader, logs)
     means = [interval.mean for interval in intervals(method, state)]
     rows = tuple(
         ArmStanding(
@@ -135,7 +133,7 @@ def standing(method: Method, state: Any) -> Standing:
             pulls,
             mean,
             None if logs is None else _odds(logs[k]),
-            logs is not None and k != leader and logs[k] >= math.log(needed),
+            k in gone,
             "items" if method.problem.items else "pulls",
         )
         for k, (arm, pulls, mean) in enumerate(zip(names, state.pulls.tolist(), means, strict=True))
@@ -145,6 +143,26 @@ def standing(method: Method, state: Any) -> Standing:
         least = min(logs[k] for k in range(len(logs)) if k != leader)
         error = min(math.exp(-min(max(least, 0.0), 700.0)) + measured * setting.delta, 1.0)
     return Standing(rows, names[leader], error, needed)
+
+
+def ruled_out(method: Method, state: Any) -> list[str]:
+    """The arms that are ruled out, without all the rest of a standing."""
+    _, needed, leader, logs = _against(method, state)
+    return [method.problem.arms[k] for k in sorted(_ruled_out(needed, leader, logs))]
+
+
+def _against(method: Method, state: Any) -> tuple[float, float, int, list[float] | None]:
+    """The share of δ for a measured sigma, the odds that rule out, the leader, and log odds of all arms."""
+    setting, test = method.setting, method.test
+    measured = SHARE if test.noise == "own" or (test.noise == "either" and setting.sigma == 0.0) else 0.0
+    needed = 1.0 / ((1.0 - measured) * setting.delta)
+    logs = None if test.odds is None else test.odds(state, setting).tolist()
+    return measured, needed, method.read(state).leader, logs
+
+
+def _ruled_out(needed: float, leader: int, logs: list[float] | None) -> set[int]:
+    line = math.log(needed)
+    return {k for k, log in enumerate(logs or ()) if k != leader and log >= line}
 
 
 def _odds(log: float) -> float:

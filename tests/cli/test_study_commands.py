@@ -107,6 +107,11 @@ def test_studies_and_tokens_from_the_command_line(
         bestarm("study", "export", "pages", "--out", "export.json")
         assert "1 upload replayed, the answer is A" in bestarm("study", "verify", "export.json")
         assert bestarm("study", "export", "pages", "--format", "csv").splitlines()[1].endswith("A,200,190.5")
+        assert bestarm("study", "report", "pages") == "The report is in report.html.\n"
+        written = json.loads(bestarm("study", "report", "pages", "--out", "pages.html", "--format", "json"))
+        assert written == {"study": "pages", "file": "pages.html"}
+        assert "A is the answer, after 400 samples." in (tmp_path / "pages.html").read_text()
+        assert "can't be written" in bestarm("study", "report", "pages", "--out", "nowhere/x.html", code=2)
         changed = (tmp_path / "export.json").read_text().replace("190.5", "190.25")
         (tmp_path / "export.json").write_text(changed)
         assert "does not hold" in bestarm("study", "verify", "export.json", code=1)

@@ -105,7 +105,11 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path)
     others = {
         name for name in names if not name.endswith(".py")
     }  # what Python does not import is easily left out
-    assert {"bestarm/py.typed", "bestarm/experiments/report.html.jinja"} <= others
+    assert {
+        "bestarm/py.typed",
+        "bestarm/experiments/report.html.jinja",
+        "bestarm/service/view/report.css",
+    } <= others
     assert len([name for name in others if name.startswith("bestarm/service/dashboard/")]) > 10
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -15,6 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bestarm.errors import ProblemWarning
+from bestarm.shown import count as count
+from bestarm.shown import number as number
+from bestarm.shown import percent as percent
+from bestarm.shown import settings as settings
 
 if TYPE_CHECKING:
     from bestarm.problem import Problem
@@ -88,28 +91,6 @@ def make_table(*columns: str, title: str | None = None) -> Table:
     return table
 
 
-def number(value: float) -> str:
-    """A number with as many digits as a person wants to read.
-
-    >>> number(49663.7), number(429.4), number(12.345), number(0.0312), number(0), number(math.inf)
-    ('49,664', '429', '12.3', '0.031', '0', '∞')
-    """
-    if not math.isfinite(value):
-        return "∞"
-    if value == round(value) or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2g}"
-
-
-def percent(share: float) -> str:
-    """A share as a percentage.
-
-    >>> percent(0.05), percent(0), percent(0.9985), percent(1)
-    ('5 %', '0 %', '99.85 %', '100 %')
-    """
-    return f"{100 * share:.4g} %"
-
-
 def mean_and_error(mean: float, stderr: float) -> str:
     """The mean with its standard error.
 
@@ -120,28 +101,9 @@ def mean_and_error(mean: float, stderr: float) -> str:
     return f"{mean:,.{digits}f} ± {stderr:,.{digits}f}"
 
 
-def settings(values: Mapping[str, Any]) -> str:
-    """Parameters on one line.
-
-    >>> settings({"gamma": 0.01, "stopping": "famabpe"})
-    'gamma=0.01, stopping=famabpe'
-    """
-    shown = ((key, f"{value:.4g}" if isinstance(value, float) else value) for key, value in values.items())
-    return ", ".join(f"{key}={value}" for key, value in shown)
-
-
 def sigma_word(problem: Problem) -> str:
     """How much rewards scatter, as far as it is known."""
     return "measured" if problem.sigma is None else f"{problem.sigma:g}"
-
-
-def count(number: int, thing: str) -> str:
-    """So many things.
-
-    >>> count(1, "run"), count(1000, "run")
-    ('1 run', '1,000 runs')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def undecided_sentence(results: Sequence[Result], labels: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from bestarm.cli.output import Format, count, make_table, number, percent, print
 from bestarm.cli.server import Journal, Output, Study, Token, Url, place
 from bestarm.client.connection import Connection, Settings, resolve
 from bestarm.errors import ServiceError, UserError
+from bestarm.shown import arm_columns, headline, limits
 
 app = typer.Typer(
     rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Studies on a server."
@@ -94,73 +95,16 @@ def show(
     odd = [f"Warning: {one['sentence']}" for one in found["warnings"]]
     happened = [f"{one['at']}  {one['sentence']}" for one in found["events"][:5]]
     below = [*said, *([sites] if found["sites"] else []), *happened]
-    print_table(_headline(found), *_limits(found), *odd, "", found["promise"], arms, *below)
-
-
-def _limits(found: dict[str, Any]) -> list[str]:
-    """What is left of the budget, until when there is time, and which arms are out of the question."""
-    lines, budget, deadline = [], found["budget"], found["problem"].get("deadline")
-    if found["end"] is None and budget is not None:
-        lines.append(
-            f"Budget: {number(budget['used'])} of {number(budget['budget'])} samples used, "
-            f"{number(budget['under_way'])} under way, {number(budget['left'])} left."
-        )
-    if found["end"] is None and deadline is not None:
-        lines.append(f"Deadline: {deadline}.")
-    for one in found["withdrawn"]:
-        lines.append(f"Withdrawn: {one['arm']}" + (f" ({one['reason']})." if one["reason"] else "."))
-    return lines
+    print_table(headline(found), *limits(found), *odd, "", found["promise"], arms, *below)
 
 
 def arm_table(found: dict[str, Any]) -> Table:
     """Every arm, the best first: its interval, or where sites differ its difference and the odds against it."""
-    standing, tested = found["standing"], found["standing"]["error"] is not None
-    apart = found["differences"][0] if found["differences"] else None
-    unit = found["problem"].get("unit")
-    heads = ["arm", "pulls", "mean" if unit is None else f"mean, {unit}"]
-    if apart is not None:
-        heads += [f"less {apart['to']}", "low", "high", f"of {apart['to']}"]
-    elif not tested:
-        heads += ["low", "high"]
-    arms = make_table(*heads, *([f"odds; {standing['line']}"] if tested else []))
-    ahead = 1 if found["problem"].get("goal") == "lowest" else -1
-    rows = zip(found["arms"], standing["arms"], apart["arms"] if apart else found["arms"], strict=True)
-    for arm, stands, shown in sorted(
-        rows, key=lambda row: (row[0]["mean"] is None, ahead * (row[0]["mean"] or 0.0))
-    ):
-        cells = [arm["mean"]]
-        if apart is not None:
-            cells.append(shown["difference"])
-        if apart is not None or not tested:
-            cells += [shown["low"], shown["high"]]
-        relative = [] if apart is None else [_relative(shown["percent"])]
-        words = [stands["words"]] if tested else []
-        arms.add_row(arm["arm"], number(arm["pulls"]), *map(_estimate, cells), *relative, *words)
+    shown = arm_columns(found)
+    arms = make_table(*shown.heads)
+    for row in shown.rows:
+        arms.add_row(*row)
     return arms
-
-
-def _relative(share: float | None) -> str:
-    return "–" if share is None else f"{share:+.1f} %"
-
-
-def _headline(found: dict[str, Any]) -> str:
-    verdict = found["verdict"]
-    cost = f"{count(found['samples'], 'sample')}, {count(found['communications'], 'communication')}"
-    start = f"Study {found['study']} ({found['state']}, {found['method']}, {cost})"
-    if found["end"] is not None:
-        later = f" {found['end']['later']}" if found["end"]["later"] else ""
-        answer = f"the answer is {verdict['arm']}." if verdict["stopped"] else found["end"]["said"]
-        return f"{start}: {answer}{later}"
-    if not found["uploads"]:
-        return f"{start}: nothing was uploaded yet."
-    rest = found["remaining"]
-    more = "" if rest is None else f"; about {number(rest['low'])} to {number(rest['high'])} samples to go"
-    said = "" if found["standing"]["error"] is None else f" {found['standing']['sentence']}"
-    return f"{start}: {verdict['leader']} leads, evidence {percent(min(verdict['evidence'], 1.0))}{more}.{said}"
-
-
-def _estimate(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
 
 
 @app.command(
@@ -192,6 +136,32 @@ def export(
             last = piece or last
         sys.stdout.buffer.write(b"" if last.endswith(b"\n") else b"\n")
         sys.stdout.flush()
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  bestarm study report ligands
+  bestarm study report ligands --out ligands.html
+"""
+)
+def report(
+    name: Name = None,
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
+    url: Url = None,
+    token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
+    output: Output = Format.table,
+) -> None:
+    """Write one HTML page for the lab book: question, answer, promise, pictures and tables."""
+    settings = resolve(url, token, study)
+    with Connection.to(settings) as connection:
+        write_whole(out, connection.stream(f"{place(settings, name)}/report"))
+    if output is Format.json:
+        print_json({"study": name or settings.need("study"), "file": str(out)})
+    elif out.is_file():
+        print_table(f"The report is in {out}.")
 
 
 def write_whole(out: Path, pieces: Iterable[bytes]) -> None:

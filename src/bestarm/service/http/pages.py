@@ -8,10 +8,12 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from bestarm.service.view import report_style
+
 POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
-    "style-src": "'self'",
+    "style-src": f"'self' {report_style.HASH}",  # the report's, which is opened from here
     "connect-src": "'self'",
     "img-src": "'self' data: blob:",
     "base-uri": "'none'",

@@ -21,6 +21,7 @@ from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tokens import Role, Token
 from bestarm.service.view.ending import line
 from bestarm.service.view.export import export_csv, export_json
+from bestarm.service.view.report_style import POLICY
 from bestarm.service.view.status import status
 
 EVERYBODY = (Role.ADMIN, Role.VIEWER, Role.AGENT)
@@ -116,6 +117,25 @@ def router(service: Service) -> APIRouter:
             return StreamingResponse(export_csv(overview), media_type="text/csv")
         entries = storage.entries(overview.study, overview.length)
         return StreamingResponse(export_json(overview, entries), media_type="application/json")
+
+    @routes.get(
+        "/v1/studies/{study}/report",
+        summary="The study on one page, to read, to print and to keep",
+        responses=answers(None, 200, 401, 403, 404, 429)
+        | text("text/html", "An HTML page that needs nothing else."),
+    )
+    async def reported(request: Request, study: StudyName) -> Response:
+        from bestarm.service.view.report import report  # few ask for it, and Jinja takes a moment
+
+        await access.allow(request, WATCHERS, study)
+        overview = await service.look(study)
+
+        def made() -> str:
+            rows = list(storage.entries(overview.study, overview.length))
+            return report(overview, rows, storage.now(), limits.stale_after)
+
+        page = await asyncio.to_thread(made)
+        return Response(page, 200, {"Content-Security-Policy": POLICY}, "text/html")
 
     @routes.get(
         "/metrics",

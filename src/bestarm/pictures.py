@@ -1,0 +1,73 @@
+"""A study's status and standing as pictures: for notebooks, and for the report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from bestarm import notebook
+from bestarm.notebook import Row
+from bestarm.shown import arm_columns, best_first
+from bestarm.verdict import Verdict
+
+MOST = 40  # arms in a picture
+
+
+def standing_picture(standing: Mapping[str, Any]) -> str:
+    """What speaks against each arm, where the study's test has odds; else nothing."""
+    if standing["error"] is None:
+        return ""
+    rows = [
+        (arm["arm"], math.log(max(arm["odds"], 1.0)), arm["words"])
+        for arm in sorted(standing["arms"], key=lambda arm: (arm["arm"] != standing["leader"], arm["odds"]))
+    ]
+    return notebook.bars(rows[:MOST], math.log(standing["needed"]), standing["line"])
+
+
+def standing_html(standing: Mapping[str, Any]) -> str:
+    """The same, below what can be said now."""
+    return f"<p>{escape(standing['sentence'])}</p>" + standing_picture(standing)
+
+
+def means_picture(found: Mapping[str, Any]) -> str:
+    """Every arm's estimate with its interval."""
+    arms = [found["arms"][place] for place in best_first(found)]
+    rows = [Row(arm["arm"], arm["mean"], arm["low"], arm["high"]) for arm in arms]
+    return notebook.intervals(rows[:MOST], found["verdict"]["leader"], "estimates and intervals")
+
+
+def difference_pictures(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """For the control and for the leader: what the differences to it are, and their picture."""
+    leader, drawn = found["verdict"]["leader"], []
+    for one in found["differences"]:
+        arms = [one["arms"][place] for place in best_first(found)]
+        rows = [
+            Row(arm["arm"], arm["difference"], arm["low"], arm["high"])
+            for arm in arms
+            if arm["arm"] != one["to"]
+        ]
+        words = f"differences to {one['to']}"
+        drawn.append((one["sentence"], notebook.intervals(rows[:MOST], leader, words, 0.0)))
+    return [(sentence, picture) for sentence, picture in drawn if picture]
+
+
+def evidence_picture(found: Mapping[str, Any]) -> str:
+    """How the evidence grew with the samples."""
+    points = [(row[1], row[3]) for row in found["history"]]
+    return notebook.curve(points, 1.0, "evidence by samples", "samples")
+
+
+def study_html(found: Mapping[str, Any], verdict: Verdict) -> str:
+    """A study as a notebook shows it: the verdict, what speaks against each arm, where they lie."""
+    title = f"{found['study']}: {found['method']}, {found['state']}, {found['uploads']:,} uploads"
+    apart = [f"<p>{escape(sentence)}</p>{picture}" for sentence, picture in difference_pictures(found)[:1]]
+    stands = "" if found["standing"]["error"] is None else standing_html(found["standing"])
+    table = arm_columns(found)
+    return (
+        verdict._repr_html_()
+        + stands
+        + ("".join(apart) or means_picture(found))
+        + notebook.table(title, table.heads, table.rows)
+    )

@@ -1,0 +1,155 @@
+"""How a study's numbers are written for people: the same in the shell, in a notebook and in a report.
+
+`found` is what the server answers about a study (`/status`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+def number(value: float) -> str:
+    """A number with as many digits as a person wants to read.
+
+    >>> number(49663.7), number(429.4), number(12.345), number(0.0312), number(0), number(math.inf)
+    ('49,664', '429', '12.3', '0.031', '0', '∞')
+    """
+    if not math.isfinite(value):
+        return "∞"
+    if value == round(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2g}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage.
+
+    >>> percent(0.05), percent(0), percent(0.9985), percent(1)
+    ('5 %', '0 %', '99.85 %', '100 %')
+    """
+    return f"{100 * share:.4g} %"
+
+
+def count(number: int, thing: str) -> str:
+    """So many things.
+
+    >>> count(1, "run"), count(1000, "run")
+    ('1 run', '1,000 runs')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def estimate(value: float | None) -> str:
+    """A mean, a difference or an end of an interval.
+
+    >>> estimate(0.84713), estimate(None)
+    ('0.8471', '–')
+    """
+    return "–" if value is None else f"{value:.4g}"
+
+
+def relative(share: float | None) -> str:
+    """A difference in percent.
+
+    >>> relative(12.34), relative(None)
+    ('+12.3 %', '–')
+    """
+    return "–" if share is None else f"{share:+.1f} %"
+
+
+def settings(values: Mapping[str, Any]) -> str:
+    """Parameters on one line.
+
+    >>> settings({"gamma": 0.01, "stopping": "famabpe"})
+    'gamma=0.01, stopping=famabpe'
+    """
+    shown = ((key, f"{value:.4g}" if isinstance(value, float) else value) for key, value in values.items())
+    return ", ".join(f"{key}={value}" for key, value in shown)
+
+
+def moment(at: str) -> str:
+    """A time of the log, to the second.
+
+    >>> moment("2027-01-31T09:05:58.099Z")
+    '2027-01-31 09:05:58 UTC'
+    """
+    return at[:19].replace("T", " ") + " UTC"
+
+
+def headline(found: Mapping[str, Any]) -> str:
+    """Where a study stands, after its name, its method and its cost."""
+    verdict = found["verdict"]
+    cost = f"{count(found['samples'], 'sample')}, {count(found['communications'], 'communication')}"
+    start = f"Study {found['study']} ({found['state']}, {found['method']}, {cost})"
+    if found["end"] is not None:
+        later = f" {found['end']['later']}" if found["end"]["later"] else ""
+        answer = f"the answer is {verdict['arm']}." if verdict["stopped"] else found["end"]["said"]
+        return f"{start}: {answer}{later}"
+    if not found["uploads"]:
+        return f"{start}: nothing was uploaded yet."
+    return f"{start}: {so_far(found)}"
+
+
+def so_far(found: Mapping[str, Any]) -> str:
+    """What can be said of an open study that has data."""
+    verdict, rest = found["verdict"], found["remaining"]
+    more = "" if rest is None else f"; about {number(rest['low'])} to {number(rest['high'])} samples to go"
+    said = "" if found["standing"]["error"] is None else f" {found['standing']['sentence']}"
+    return f"{verdict['leader']} leads, evidence {percent(min(verdict['evidence'], 1.0))}{more}.{said}"
+
+
+def limits(found: Mapping[str, Any]) -> list[str]:
+    """What is left of the budget, until when there is time, and which arms are out of the question."""
+    lines, budget, deadline = [], found["budget"], found["problem"].get("deadline")
+    if found["end"] is None and budget is not None:
+        lines.append(
+            f"Budget: {number(budget['used'])} of {number(budget['budget'])} samples used, "
+            f"{number(budget['under_way'])} under way, {number(budget['left'])} left."
+        )
+    if found["end"] is None and deadline is not None:
+        lines.append(f"Deadline: {deadline}.")
+    for one in found["withdrawn"]:
+        lines.append(f"Withdrawn: {one['arm']}" + (f" ({one['reason']})." if one["reason"] else "."))
+    return lines
+
+
+def best_first(found: Mapping[str, Any]) -> list[int]:
+    """The places of the arms in the order of their means; those without one come last."""
+    ahead, means = 1 if found["problem"].get("goal") == "lowest" else -1, [arm["mean"] for arm in found["arms"]]
+    return sorted(range(len(means)), key=lambda k: (means[k] is None, ahead * (means[k] or 0.0)))
+
+
+class ArmColumns(NamedTuple):
+    """The table of arms, the best first, in words; every row begins with the arm's name."""
+
+    heads: list[str]
+    rows: list[list[str]]
+
+
+def arm_columns(found: Mapping[str, Any]) -> ArmColumns:
+    """Every arm with its interval, or where sites differ its difference, and the odds against it."""
+    standing, tested = found["standing"], found["standing"]["error"] is not None
+    apart = found["differences"][0] if found["differences"] else None
+    unit = found["problem"].get("unit")
+    heads = ["arm", "pulls", "mean" if unit is None else f"mean, {unit}"]
+    if apart is not None:
+        heads += [f"less {apart['to']}", "low", "high", f"of {apart['to']}"]
+    elif not tested:
+        heads += ["low", "high"]
+    if tested:
+        heads.append(f"odds; {standing['line']}")
+    rows = []
+    for place in best_first(found):
+        arm, stands = found["arms"][place], standing["arms"][place]
+        shown = arm if apart is None else apart["arms"][place]
+        cells = [arm["mean"]]
+        if apart is not None:
+            cells.append(shown["difference"])
+        if apart is not None or not tested:
+            cells += [shown["low"], shown["high"]]
+        change = [] if apart is None else [relative(shown["percent"])]
+        words = [stands["words"]] if tested else []
+        rows.append([arm["arm"], number(arm["pulls"]), *map(estimate, cells), *change, *words])
+    return ArmColumns(heads, rows)
