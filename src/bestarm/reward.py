@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -115,6 +115,18 @@ def squares_around(centre: float, pulls: int, total: float, squares: float) -> f
     1.0
     """
     return max(squares - 2 * centre * total + pulls * centre**2, 0.0)
+
+
+def counts_around(centre: float, row: Sequence[Any]) -> list[Any]:
+    """A row `(pulls, sum, squares)` as it is kept, with squares around the centre. Others stay as they are.
+
+    >>> counts_around(1.0, (2, 3.0, 5.0)), counts_around(1.0, (2, 3.0))
+    ([2, 3.0, 1.0], [2, 3.0])
+    """
+    numbers = list(row)
+    if len(numbers) == 3 and all(isinstance(x, (int, float)) for x in numbers):
+        numbers[2] = squares_around(centre, *numbers)
+    return numbers
 
 
 def show(value: object) -> str:

@@ -12,7 +12,6 @@ from bestarm.cli.output import Format, make_table, number, print_json, print_tab
 from bestarm.cli.server import Journal, Output, Study, Token, Url, place
 from bestarm.client import worksheet
 from bestarm.client.connection import Connection, Settings, resolve
-from bestarm.reward import squares_around
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 arms = typer.Typer(
@@ -111,10 +110,7 @@ def correct(
     """
     settings = resolve(url, token, study)
     rows, _ = worksheet.read_counts(counts)
-    with Connection.to(settings) as connection:
-        centre = _centre(connection.call("GET", place(settings, name))["problem"])
-    tally = {arm: _around(row, centre) for arm, row in rows.items()}
-    body = {"agent": agent, "sequence": batch, "tally": tally, "reason": reason}
+    body = {"agent": agent, "sequence": batch, "counts": rows, "reason": reason}
     _change(settings, name, "corrections", body, output)
 
 
@@ -191,15 +187,3 @@ def _set_state(name: str | None, verb: str, reason: str, settings: Settings, out
         return
     said = [] if found["end"] is None else [found["end"]["said"]]
     print_table(f"Study {found['study']} is {found['state']}.", *said)
-
-
-def _centre(problem: dict[str, Any]) -> float:
-    """Around which the study takes its squares."""
-    from bestarm.problem import Problem
-
-    return Problem.from_dict(problem).centre
-
-
-def _around(row: list[Any], centre: float) -> list[Any]:
-    """A row as it is kept: a sum of squares is taken around the centre."""
-    return [*row[:2], squares_around(centre, *row)] if len(row) == 3 else row

@@ -14,7 +14,7 @@ from bestarm.protocol.entries import Upload
 from bestarm.protocol.in_hand import InHand
 from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial, check_tally, tally_from_json
 from bestarm.protocol.terms import Terms
-from bestarm.reward import squares_around
+from bestarm.reward import counts_around
 from bestarm.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -300,9 +300,7 @@ class Agent:
     def _row(self, row: Sequence[Any]) -> list[Any]:
         """A row as it is sent: squares are taken around the centre."""
         numbers: list[Any] = list(row) if isinstance(row, (list, tuple)) else [row]
-        if self.terms.squares and len(numbers) == 3 and all(isinstance(x, (int, float)) for x in numbers):
-            numbers[2] = squares_around(self.terms.centre, *numbers)
-        return numbers
+        return counts_around(self.terms.centre, numbers) if self.terms.squares else numbers
 
     def receive(self, reply: Download | Stop) -> None:
         """Take the server's answer: a new plan, or the verdict.

@@ -26,6 +26,8 @@ ROUTES = {
     ("POST", "/v1/studies/ligands/tokens"): {"admin"},
     ("GET", "/v1/studies/ligands/tokens"): {"admin"},
     ("DELETE", "/v1/studies/ligands/tokens/0a1b2c3d4e5f"): {"admin"},
+    ("POST", "/v1/estimate"): {"admin"},
+    ("GET", "/v1/token"): {"admin", "agent", "viewer", "other-agent", "other-viewer"},
     ("POST", "/v1/tokens"): {"admin"},
     ("GET", "/v1/tokens"): {"admin"},
     ("DELETE", "/v1/tokens/0a1b2c3d4e5f"): {"admin"},
@@ -33,6 +35,7 @@ ROUTES = {
     ("POST", "/v1/studies/ligands/uploads"): {"agent"},
     ("GET", "/v1/studies/ligands/status"): {"admin", "agent", "viewer"},
     ("GET", "/v1/studies/ligands/events?after=x"): {"admin", "agent", "viewer"},
+    ("GET", "/v1/studies/ligands/sites/lab-a"): {"admin", "viewer"},
     ("GET", "/v1/studies/ligands/log"): {"admin", "viewer"},
     ("GET", "/v1/studies/ligands/export"): {"admin", "viewer"},
 }
@@ -41,8 +44,9 @@ CALLERS = ("admin", "agent", "viewer", "other-agent", "other-viewer")
 
 def test_the_table_has_every_route(world: Any) -> None:
     listed = {(method, path.partition("?")[0]) for method, path in ROUTES}
+    names = {"study": "ligands", "token_id": "0a1b2c3d4e5f", "agent": "lab-a"}
     described = {
-        (method.upper(), path.replace("{study}", "ligands").replace("{token_id}", "0a1b2c3d4e5f"))
+        (method.upper(), path.format_map(names))
         for path, methods in world.app.openapi()["paths"].items()
         for method in methods
     }

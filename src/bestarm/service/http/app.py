@@ -19,7 +19,7 @@ from bestarm.protocol.version import VERSION
 from bestarm.service.http.bodies import answer
 from bestarm.service.http.pages import Pages
 from bestarm.service.http.refusals import refuse_in_json
-from bestarm.service.http.routes import shapes, sites, studies, tokens, watch
+from bestarm.service.http.routes import ahead, shapes, sites, studies, tokens, watch
 from bestarm.service.http.routes.describe import answers, describe
 from bestarm.service.http.service import Limits, Service
 from bestarm.service.http.shortcut import Shortcut
@@ -65,7 +65,7 @@ def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
         await service.access.who(request)
         return answer(app.openapi())
 
-    for part in (sites, studies, tokens, watch):
+    for part in (sites, studies, ahead, tokens, watch):
         app.router.routes.extend(part.router(service).routes)  # one flat list, those of the sites first
     if (DASHBOARD / "index.html").is_file():
         app.mount("/", Pages(directory=DASHBOARD, html=True))

@@ -99,10 +99,17 @@ class Ledger:
                 site.samples + entry.tally.samples,
                 site.bytes + size,
                 max(site.last_seen, received_at),
+                site.joined_at or received_at,
+                received_at,
             )
         elif isinstance(entry, Join):
             site = self.sites.get(entry.agent, NOTHING)
-            self.sites[entry.agent] = replace(site, last_seen=max(site.last_seen, received_at))
+            self.sites[entry.agent] = replace(
+                site,
+                last_seen=max(site.last_seen, received_at),
+                joined_at=site.joined_at or received_at,
+                asked_at=received_at,
+            )
         elif self.server.method is not self.looked_with or isinstance(entry, Correction):
             self._look_again()
         if isinstance(entry, FromSite):

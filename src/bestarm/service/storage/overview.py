@@ -53,6 +53,8 @@ class Contribution:
     samples: int = 0
     bytes: int = 0  # of its uploads, as JSON
     last_seen: str = ""
+    joined_at: str = ""
+    asked_at: str = ""  # when the entry came that the plan answers
     plan: int | None = None  # pulls in the plan that answered its last entry; None if that is not known
 
 

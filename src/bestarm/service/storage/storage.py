@@ -167,6 +167,13 @@ class Storage:
             yield from rows[: length - done]
             done += len(rows)
 
+    def last_plan(self, study: Charter, agent: str) -> Any:
+        """The row of the log with what a site was asked for last; None if it was not heard of."""
+        which = (entries.c.study_id == study.id) & (entries.c.agent == agent)
+        query = entries.select().where(which).order_by(entries.c.position.desc()).limit(1)
+        with self._reading() as connection:
+            return connection.execute(query).first()
+
     def set_closed(self, study: Charter, closed: bool, by: str, reason: str = "") -> Pending[Overview]:
         """Close a study to joins and uploads, or open it again; `by` is who does it."""
         received_at = clock.write(self.now())

@@ -10,13 +10,14 @@ from fastapi.openapi.utils import get_openapi
 from bestarm.service.http.routes import shapes
 
 StudyName = Annotated[str, Path(description="The study's name.", examples=["ligands"])]
+AgentName = Annotated[str, Path(description="The site's name.", examples=["lab-a"])]
 TokenId = Annotated[str, Path(description="The token's id, not the token.", examples=["0a1b2c3d4e5f"])]
 
 REASONS = {
     400: "The body is not JSON.",
     401: "There is no valid token.",
     403: "The token is for somebody else.",
-    404: "There is no such study or token.",
+    404: "There is no such study, site or token.",
     408: "The body took too long to arrive.",
     409: "It does not fit what is there: the study exists or is closed, or an upload is missing or differs.",
     413: "The body is too large.",

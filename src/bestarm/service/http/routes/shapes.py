@@ -87,6 +87,43 @@ class StudyBody(Shape):
     )
 
 
+class AheadBody(Shape):
+    """A study that is thought of."""
+
+    problem: dict[str, Any] = Field(examples=[PROBLEM], description="An object, as Problem.to_dict makes it.")
+    method: str = Field(default="sharp", examples=["sharp"], description="A name such as sharp.")
+    agents: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_AGENTS,
+        examples=[3],
+        description=f"A whole number from 1 to {MOST_AGENTS}.",
+    )
+    parameters: dict[str, int | FiniteFloat | str] = Field(
+        default={},
+        examples=[{}],
+        description="An object of names, each with a finite number or a word.",
+    )
+
+
+class ExpectedRow(Shape):
+    """What to expect if the best arm is better than the others by `gap`."""
+
+    gap: float
+    mean: float = Field(description="Samples of all sites together.")
+    low: int = Field(description="Nineteen of twenty studies take more.")
+    high: int = Field(description="Nineteen of twenty studies take fewer.")
+    sentence: str
+
+
+class ExpectedAnswer(Shape):
+    """About how many experiments a study will take, from few simulated runs."""
+
+    runs: int
+    rows: list[ExpectedRow]
+    late: bool = Field(description="Whether there was no time for all of them.")
+
+
 class RenameBody(Shape):
     """What a study is to be called from now on; the names that it had go on leading to it."""
 
@@ -132,11 +169,24 @@ class CorrectionBody(Shape):
 
     agent: str = Field(pattern=PATTERN, examples=["lab-a"], description=NAMED)
     sequence: int = Field(ge=1, le=2**53, examples=[1], description="A whole number from 1.")
-    tally: dict[str, Any] = Field(
-        examples=[{"A": [3, 1.25], "B": [2, 0.5]}], description="An object, like the tally of the upload."
+    tally: dict[str, Any] | None = Field(
+        default=None,
+        examples=[{"A": [3, 1.25], "B": [2, 0.5]}],
+        description="An object, like the tally of the upload.",
+    )
+    counts: dict[str, list[Any]] | None = Field(
+        default=None,
+        examples=[None],
+        description="An object of arm: [pulls, sum, squares] with plain sums, in the place of the tally.",
     )
     reason: str = REASON
     id: str | None = ID
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.tally is None) == (self.counts is None):
+            raise UserError("tally: say what the batch should have said, as tally or as counts.")
+        return self
 
 
 class VerdictAnswer(Shape):
@@ -433,6 +483,32 @@ class SiteAnswer(Shape):
     bytes: int = Field(description="Of its uploads, as JSON.")
     plan: int | None = Field(description="Pulls that it was asked for and has not sent; null if not known.")
     stale: bool
+
+
+class BatchAnswer(Shape):
+    """A batch of a site, as it counts."""
+
+    sequence: int
+    received_at: str = Field(examples=[TIME])
+    samples: int
+    corrected: bool
+    counts: dict[str, tuple[int, float] | tuple[int, float, float]] = Field(
+        description="Arm: [pulls, sum], and where the test asks for it the sum of squares."
+    )
+
+
+class SiteDetailAnswer(Shape):
+    """One site: what it is asked to do, and its last batches."""
+
+    agent: str
+    joined_at: str = Field(examples=[TIME])
+    last_seen: str = Field(examples=[TIME])
+    asked_at: str | None = Field(examples=[TIME], description="Since when; null once the study is over.")
+    plan: list[tuple[str, int]] = Field(description="[Arm, how often].")
+    asked: str = Field(examples=["24 trials"])
+    by_hand: bool = Field(description="Whether counts say all that a correction of a batch needs.")
+    squares: bool = Field(description="Whether counts have sums of squares.")
+    batches: list[BatchAnswer] = Field(description="The last 25, the last first.")
 
 
 class RemainingAnswer(Shape):

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from bestarm.errors import Refused
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction
 from bestarm.protocol.messages import tally_from_json, verdict_to_json
+from bestarm.reward import counts_around
 from bestarm.service.http.bodies import answer, read_shape
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, answers
@@ -170,9 +171,10 @@ def router(service: Service) -> APIRouter:
         if token.role is Role.AGENT and body.agent != token.agent:
             raise Refused(f"this token is for agent {token.agent!r}, not {body.agent!r}.", "other-agent", 403)
         found = await service.study(study)
-        tally = await service.about_arms(
-            found, lambda arms: tally_from_json(body.tally, found.problem.name, arms)
-        )
+        centre, given = found.problem.centre, body.tally
+        if body.counts is not None:
+            given = {arm: counts_around(centre, row) for arm, row in body.counts.items()}
+        tally = await service.about_arms(found, lambda arms: tally_from_json(given, found.problem.name, arms))
         id = body.id or new_id()
         return await changed(found, Correction(id, _who(token), body.agent, body.sequence, tally, body.reason))
 

@@ -19,7 +19,7 @@ ADMIN = (Role.ADMIN,)
 
 
 def router(service: Service) -> APIRouter:
-    """The routes that give and take access; all are the administrator's."""
+    """The routes that give and take access; all but one are the administrator's."""
     routes = APIRouter(prefix="/v1", tags=["tokens"])
     storage, limits, access = service.storage, service.limits, service.access
 
@@ -59,6 +59,14 @@ def router(service: Service) -> APIRouter:
     async def every(request: Request, study: StudyName) -> Response:
         await access.allow(request, ADMIN)
         return await listed(await service.study(study))
+
+    @routes.get(
+        "/token",
+        summary="What your own token is for",
+        responses=answers(shapes.TokenAnswer, 200, 401, 429),
+    )
+    async def own(request: Request) -> Response:
+        return answer((await access.who(request)).to_json())
 
     @routes.get(
         "/tokens",

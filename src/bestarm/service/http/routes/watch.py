@@ -15,13 +15,14 @@ from bestarm.service.http.bodies import answer
 from bestarm.service.http.events import follow
 from bestarm.service.http.metrics import metrics
 from bestarm.service.http.routes import shapes
-from bestarm.service.http.routes.describe import StudyName, answers, text
+from bestarm.service.http.routes.describe import AgentName, StudyName, answers, text
 from bestarm.service.http.service import Service
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tokens import Role, Token
 from bestarm.service.view.ending import line
 from bestarm.service.view.export import export_csv, export_json
 from bestarm.service.view.report_style import POLICY
+from bestarm.service.view.site import site
 from bestarm.service.view.status import status
 
 EVERYBODY = (Role.ADMIN, Role.VIEWER, Role.AGENT)
@@ -98,6 +99,19 @@ def router(service: Service) -> APIRouter:
         rows = storage.entries(overview.study, length, max(length - int(last), 0))
         found = await asyncio.to_thread(lambda: [line(row, overview.arms) for row in rows])
         return answer({"length": length, "entries": found})
+
+    @routes.get(
+        "/v1/studies/{study}/sites/{agent}",
+        summary="What a site is asked to do, and its last batches",
+        responses=answers(shapes.SiteDetailAnswer, 200, 401, 403, 404, 429),
+    )
+    async def closely(request: Request, study: StudyName, agent: AgentName) -> Response:
+        await access.allow(request, WATCHERS, study)
+        overview = await service.look(study)
+        if agent not in overview.sites:
+            raise Refused(f"no site {agent[:70]!r} has joined.", "unknown-site", 404)
+        last = await asyncio.to_thread(storage.last_plan, overview.study, agent)
+        return answer(await asyncio.to_thread(site, overview, agent, last))
 
     @routes.get(
         "/v1/studies/{study}/export",
