@@ -140,3 +140,84 @@ def test_budgets_are_kept() -> None:
         found = bestarm.simulate(PROBLEM, name, runs=5, engine="rounds", budget=60)
         assert found.samples.max() <= 60
         assert found.unfinished == 0
+
+
+CIRCLE = [(math.cos(0.35 * k), math.sin(0.35 * k)) for k in range(5)]
+THETA = (math.cos(0.15), math.sin(0.15))
+
+
+def plain_rage(chance: random.Random) -> int:
+    """RAGE in two dimensions, with a design that is searched on a grid of pairs of arms."""
+    left, samples, phase = list(range(5)), 5, 0
+    while len(left) > 1:
+        phase += 1
+        level = math.log(2 * 25 * phase**2 / DELTA)
+        shares, worst = design_on_a_grid(left)
+        support = len(shares)
+        wanted = max(math.ceil(8 * 4 ** (phase - 1) * SIGMA**2 * worst * 1.1 * level), 20 * support)
+        counts = {arm: round(share * wanted) for arm, share in shares.items()}
+        inverse = inverse_of({arm: float(count) for arm, count in counts.items()})
+        score = [0.0, 0.0]
+        for arm, count in counts.items():
+            mean = CIRCLE[arm][0] * THETA[0] + CIRCLE[arm][1] * THETA[1]
+            total = chance.gauss(count * mean, SIGMA * math.sqrt(count))
+            score = [score[0] + CIRCLE[arm][0] * total, score[1] + CIRCLE[arm][1] * total]
+        samples += sum(counts.values())
+        theta = [inverse[row][0] * score[0] + inverse[row][1] * score[1] for row in (0, 1)]
+
+        def behind(k: int, i: int, theta: list[float] = theta, inverse=inverse, level: float = level) -> bool:
+            y = (CIRCLE[i][0] - CIRCLE[k][0], CIRCLE[i][1] - CIRCLE[k][1])
+            ahead = y[0] * theta[0] + y[1] * theta[1]
+            return i != k and ahead >= SIGMA * math.sqrt(2 * length(y, inverse) * level)
+
+        left = [k for k in left if not any(behind(k, i) for i in left)]
+    return samples
+
+
+def inverse_of(weights: dict[int, float]) -> list[list[float]]:
+    """Of the information matrix in two dimensions."""
+    a, b, c = (
+        sum(weight * CIRCLE[arm][row] * CIRCLE[arm][column] for arm, weight in weights.items())
+        for row, column in ((0, 0), (0, 1), (1, 1))
+    )
+    determinant = a * c - b * b
+    return [[c / determinant, -b / determinant], [-b / determinant, a / determinant]]
+
+
+def length(y: tuple[float, float], inverse: list[list[float]]) -> float:
+    return y[0] ** 2 * inverse[0][0] + 2 * y[0] * y[1] * inverse[0][1] + y[1] ** 2 * inverse[1][1]
+
+
+def design_on_a_grid(left: list[int]) -> tuple[dict[int, float], float]:
+    """The best shares of two arms, which is all that two dimensions need for a single direction or more."""
+    found: tuple[dict[int, float], float] = {}, math.inf
+    for first in range(5):
+        for second in range(first):
+            for step in range(1, 50):
+                shares = {first: step / 50, second: 1 - step / 50}
+                inverse = inverse_of(shares)
+                worst = max(
+                    length((CIRCLE[i][0] - CIRCLE[k][0], CIRCLE[i][1] - CIRCLE[k][1]), inverse)
+                    for i in left
+                    for k in left
+                )
+                if worst < found[1]:
+                    found = shares, worst
+    return found
+
+
+def test_rage_is_that_of_an_independent_implementation() -> None:
+    problem = bestarm.Problem(
+        [f"arm-{k}" for k in range(5)], features=CIRCLE, theta=THETA, sigma=SIGMA, delta=DELTA, sites="alike"
+    )
+    ours = bestarm.simulate(problem, "rage", runs=RUNS, engine="rounds").summary()
+    chance = random.Random(5)
+    theirs = [plain_rage(chance) for _ in range(RUNS)]
+    error = math.hypot(ours.stderr, statistics.stdev(theirs) / math.sqrt(RUNS))
+    assert abs(ours.mean - statistics.fmean(theirs)) < 3 * error + 0.01 * ours.mean  # the designs are searched
+
+
+def test_rage_chooses_by_its_own_phases_only() -> None:
+    problem = bestarm.Problem(["A", "B"], features=[[1, 0], [0, 1]], sigma=SIGMA)
+    with pytest.raises(bestarm.UserError, match="rage needs stopping=rage"):
+        bestarm.method("rage", problem, stopping="span")

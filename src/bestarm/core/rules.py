@@ -140,6 +140,7 @@ class Test:
     proven: bool = True  # its answers are wrong with probability at most δ, and there is a proof
     yes_no: bool = False  # it is about outcomes that are 0 or 1, and nothing else
     only_with: tuple[str, ...] = ()  # the selections that its proof is about; with none it is about all of them
+    by_phase: bool = False  # a batch is a phase of its own, and not as good as two halves of it
     assumes: tuple[str, ...] = ()  # what else its promise rests on, each in words that follow "it assumes that"
 
 
@@ -164,6 +165,9 @@ class Selection:
     needs_designs: bool = False  # the linear programme of every pair of leader and challenger
     turn: Turn | None = None
     gets_stuck: bool = False  # a run may go on for ever
+    reads: tuple[
+        str, ...
+    ] = ()  # the tests whose state it needs more of than pulls and estimates; with none any will do
     parameters: tuple[Parameter, ...] = ()
 
 

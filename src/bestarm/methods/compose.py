@@ -203,6 +203,10 @@ def _check_fit(
         raise UserError(
             f"{words} does not fit together: the proof of {test.name} needs selection={either(test.only_with)}."
         )
+    if selection.reads and test.name not in selection.reads:
+        raise UserError(
+            f"{words} does not fit together: {selection.name} needs stopping={either(selection.reads)}."
+        )
     if not test.model.linear and (selection.needs_linear or trigger.needs_linear):
         linear = either(known.name for known in TESTS.values() if known.model.linear)
         rule = selection.name if selection.needs_linear else trigger.name

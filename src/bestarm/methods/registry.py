@@ -26,6 +26,7 @@ from bestarm.core.selection.lookahead import LOOKAHEAD
 from bestarm.core.selection.lucb import KL_LUCB as TWO_KL_LIMITS
 from bestarm.core.selection.lucb import LUCB as TWO_LIMITS
 from bestarm.core.selection.race import RACE
+from bestarm.core.selection.rage import RAGE as BEST_DESIGN
 from bestarm.core.selection.ratio import RATIO
 from bestarm.core.selection.top_two import EB_TC, EB_TCI, T3C, TTTS
 from bestarm.core.selection.tracking import TRACKING
@@ -44,6 +45,7 @@ from bestarm.core.stopping.lucb import LUCB
 from bestarm.core.stopping.msprt import MSPRT
 from bestarm.core.stopping.pairs import PAIRS
 from bestarm.core.stopping.peeking import PEEKING
+from bestarm.core.stopping.rage import RAGE
 from bestarm.core.stopping.rule_out import RULE_OUT
 from bestarm.core.stopping.rule_out_features import RULE_OUT_FEATURES
 from bestarm.core.stopping.rule_out_span import RULE_OUT_SPAN
@@ -69,6 +71,7 @@ from bestarm.methods import (
     lingape,
     lucb,
     peeking,
+    rage,
     rejects,
     sharp,
     sync_elimination,
@@ -126,12 +129,24 @@ class Registry(Mapping[str, R]):
 TESTS: Registry[Test] = Registry(
     *(FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN),
     *(RULE_OUT, TWO_BY_TWO, BETTING, ITEMS, RULE_OUT_FEATURES, RULE_OUT_SPAN),
-    *(CHERNOFF, CHERNOFF_YES_NO, LUCB, KL_LUCB, LIL_UCB, ELIMINATION, MSPRT, PEEKING),
+    *(CHERNOFF, CHERNOFF_YES_NO, LUCB, KL_LUCB, LIL_UCB, ELIMINATION, MSPRT, PEEKING, RAGE),
     *(HALVING, REJECTS, SHARES),
 )
 SELECTIONS: Registry[Selection] = Registry(
     *(BALANCE, RATIO, GREEDY, LOOKAHEAD, RACE, BLOCKS, DIRECTIONS),
-    *(TRACKING, EB_TCI, EB_TC, T3C, TTTS, TWO_LIMITS, TWO_KL_LIMITS, HIGHEST_LIMIT, IN_RACE, UNIFORM),
+    *(
+        TRACKING,
+        BEST_DESIGN,
+        EB_TCI,
+        EB_TC,
+        T3C,
+        TTTS,
+        TWO_LIMITS,
+        TWO_KL_LIMITS,
+        HIGHEST_LIMIT,
+        IN_RACE,
+        UNIFORM,
+    ),
     *(PHASES, BETTER_HALF, ALL_BUT_WORST),
 )
 TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_ITEMS, FINISH_SPAN, EVERY_PULL)
@@ -143,6 +158,7 @@ METHODS: Registry[Recipe] = Registry(
     lingape.LINGAPE,
     synchronous.SYNC_UGAPEC,
     synchronous.SYNC_LINGAPE,
+    rage.RAGE,
     track_and_stop.TRACK_AND_STOP,
     eb_tci.EB_TCI,
     eb_tc.EB_TC,
