@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -30,15 +32,62 @@ def aim_in_words(goal: str, unit: str | None = None) -> str:
     return better.capitalize() if unit is None else f"Rewards are in {unit}; {better}"
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a number must be, and the words for it: one of `only`, or from `low` to `high`.
+
+    >>> Bounds(0.0, 1.0, "a share").accepts(0.5)
+    True
+    """
+
+    low: float
+    high: float
+    must_be: str
+    only: tuple[float, ...] = ()
+
+    def accepts(self, number: float) -> bool:
+        """Whether a number is so."""
+        return number in self.only if self.only else self.low <= number <= self.high
+
+
+def size_bounds() -> Bounds:
+    """Of a number that is a reward, or is compared with rewards, and can be computed with."""
+    return Bounds(-MOST_REWARD, MOST_REWARD, f"a number from {-MOST_REWARD} to {MOST_REWARD}")
+
+
+def distance_bounds(sigma: float) -> Bounds:
+    """Of a number that is not so many sigmas away from 0 that sums of such rewards say nothing about arms."""
+    allowed = f"at most {MOST_SIGMAS:g} sigma away from 0; subtract a constant from all rewards"
+    return Bounds(-MOST_SIGMAS * sigma, MOST_SIGMAS * sigma, allowed)
+
+
+def range_bounds(limits: Limits) -> Bounds:
+    """Of a number in the reward range."""
+    low, high = limits
+    return Bounds(low, high, f"a number from {low} to {high}, the reward_range")
+
+
+@lru_cache(maxsize=64)
+def reward_bounds(limits: Limits | None, sigma: float | None, rewards: str) -> tuple[Bounds, ...]:
+    """All that a reward must be; a site that is not this package gets the same from the server.
+
+    >>> [bounds.must_be for bounds in reward_bounds((0.0, 1.0), None, BOUNDED)]
+    ['a number from 0.0 to 1.0, the reward_range']
+    """
+    if rewards == YES_NO:
+        return (Bounds(0.0, 1.0, f"0 or 1, since rewards is {rewards!r}", (0.0, 1.0)),)
+    if limits is not None:
+        return (range_bounds(limits),)
+    return (size_bounds(),) if sigma is None else (size_bounds(), distance_bounds(sigma))
+
+
 def check_reward(reward: object, limits: Limits | None, sigma: float | None, rewards: str = NORMAL) -> float:
     """The reward as a float, or a sentence that says why it is none."""
-    if rewards == YES_NO:
-        return check_number(
-            "reward", reward, f"0 or 1, since rewards is {rewards!r}", lambda x: x in (0.0, 1.0)
-        )
-    if limits is not None:
-        return check_in_range("reward", reward, limits)
-    return check_distance("reward", check_size("reward", check_number("reward", reward)), sigma)
+    found = reward_bounds(limits, sigma, rewards)
+    number = check_number("reward", reward) if limits is None and rewards != YES_NO else math.nan
+    for bounds in found:
+        number = check_number("reward", reward, bounds.must_be, bounds.accepts)
+    return number
 
 
 def check_number(
@@ -61,23 +110,22 @@ def check_number(
 
 def check_size(field: str, number: float) -> float:
     """A number that is a reward, or is compared with rewards, and can be computed with."""
-    allowed = f"a number from {-MOST_REWARD} to {MOST_REWARD}"
-    return check_number(field, number, allowed, lambda x: abs(x) <= MOST_REWARD)
+    bounds = size_bounds()
+    return check_number(field, number, bounds.must_be, bounds.accepts)
 
 
 def check_distance(field: str, number: float, sigma: float | None) -> float:
     """A number that is not so many sigmas away from 0 that sums of such rewards say nothing about the arms."""
     if sigma is None:
         return number
-    allowed = f"at most {MOST_SIGMAS:g} sigma away from 0; subtract a constant from all rewards"
-    return check_number(field, number, allowed, lambda x: abs(x) <= MOST_SIGMAS * sigma)
+    bounds = distance_bounds(sigma)
+    return check_number(field, number, bounds.must_be, bounds.accepts)
 
 
 def check_in_range(field: str, value: object, limits: Limits) -> float:
     """A number in the reward range."""
-    low, high = limits
-    allowed = f"a number from {low} to {high}, the reward_range"
-    return check_number(field, value, allowed, lambda x: low <= x <= high)
+    bounds = range_bounds(limits)
+    return check_number(field, value, bounds.must_be, bounds.accepts)
 
 
 def stretched(limits: Limits) -> Limits:

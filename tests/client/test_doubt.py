@@ -13,7 +13,7 @@ from real_server import RealServer
 
 from bestarm import Doubtful, Lab, Problem
 from bestarm.client.connect import connect
-from bestarm.client.doubt import LOOKED_AT, is_far
+from bestarm.doubt import LOOKED_AT, is_far
 
 MEASURED = Problem(["A", "B"], name="ligands")
 

@@ -18,12 +18,12 @@ from bestarm.client.overview import Overview, Standing
 from bestarm.client.patience import Patience
 from bestarm.client.split import split_of
 from bestarm.client.telling import Telling
-from bestarm.client.wells import place_of
 from bestarm.errors import ProblemWarning, UserError
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Trial, trial_to_json, verdict_to_json
 from bestarm.protocol.terms import Terms
 from bestarm.verdict import Verdict
+from bestarm.wells import place_of
 
 if TYPE_CHECKING:
     from bestarm.problem import Problem

@@ -112,7 +112,8 @@ class InHand:
         row[0] += 1
         row[1] += reward
         if terms.squares:
-            row[2] += (reward - terms.centre) ** 2
+            off = reward - terms.centre
+            row[2] += off * off  # not a power, which is rounded otherwise here and there
         if self.plan.rivals:
             self.rewards.setdefault(arm, {})[item or number] = reward
         self.told += 1

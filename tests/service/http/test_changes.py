@@ -83,7 +83,11 @@ def test_a_site_corrects_its_own_batch(make_world: Any) -> None:
         ({"tally": {"A": [1, 0.5, 0.1]}}, 422, "tally: the study's test does not ask for sums of squares."),
         ({"tally": 3}, 422, "tally is 3; it must be an object, like the tally of the upload."),
         ({"reason": 5}, 422, "reason is 5; it must be text of at most 500 letters: why."),
-        ({"extra": 1}, 422, "body: it has 'extra', which is not one of agent, counts, id, reason, sequence, tally."),
+        (
+            {"extra": 1},
+            422,
+            "body: it has 'extra', which is not one of agent, counts, id, reason, sequence, tally.",
+        ),
     ],
 )
 def test_corrections_that_are_refused(

@@ -104,7 +104,7 @@ def test_the_examples_in_the_description_work_and_give_what_it_says(full_world: 
     upload |= {"sequence": 2, "tally": {"A": [500, 450.0], "B": [500, 50.0]}}
     told = call("/v1/studies/{study}/uploads", "POST", upload, made["token"], **study)
     assert told["reply"]["kind"] == "stop"
-    for path in ("/v1/studies", "/v1/tokens", "/metrics"):
+    for path in ("/v1/studies", "/v1/token", "/v1/tokens", "/metrics"):
         call(path, "GET", None, admin)
     for path in ("", "/status", "/export", "/tokens"):
         call("/v1/studies/{study}" + path, "GET", None, admin, **study)

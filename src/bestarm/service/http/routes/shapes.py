@@ -393,6 +393,27 @@ class TermsAnswer(Shape):
     descriptions: dict[str, str] = Field(examples=[{}], description="Arm: what it is, where it was said.")
 
 
+class BoundsAnswer(Shape):
+    """What a reward must be: one of `only`, or from `low` to `high`."""
+
+    low: float = Field(examples=[0.0])
+    high: float = Field(examples=[1.0])
+    must_be: str = Field(examples=["a number from 0.0 to 1.0, the reward_range"])
+    only: list[float] | None = Field(examples=[None])
+
+
+class ChecksAnswer(Shape):
+    """With what a site checks what people type."""
+
+    limits: list[BoundsAnswer] = Field(description="What a reward must be, all of them.")
+    doubt: dict[str, float] = Field(examples=[{"few": 8}], description="The numbers of `bestarm/doubt.py`.")
+    bets: list[float] = Field(examples=[[0.02, 0.05]], description="Where `terms.bets` is not 0.")
+    plates: dict[str, tuple[int, int]] = Field(
+        examples=[{"24": [4, 6]}], description="Wells of a plate: its rows and columns."
+    )
+    aim: str = Field(examples=["Higher is better."])
+
+
 class JoinAnswer(Shape):
     """What an agent needs to start, or to start again."""
 
@@ -405,6 +426,7 @@ class JoinAnswer(Shape):
     parameters: dict[str, int | float | str] = Field(examples=[PARAMETERS])
     agents: int = Field(examples=[10])
     terms: TermsAnswer
+    checks: ChecksAnswer
     reply: DownloadAnswer | StopAnswer
 
 

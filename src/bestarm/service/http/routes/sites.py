@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from bestarm import __version__
 from bestarm.errors import Refused
+from bestarm.protocol.checks import checks_of
 from bestarm.protocol.entries import Join
 from bestarm.protocol.messages import Download, Stop, upload_from_json
 from bestarm.protocol.terms import Terms
@@ -68,6 +69,7 @@ def router(service: Service) -> APIRouter:
         )
         sequence, reply = await storage.join(found, entry)
         method = found.method
+        terms = Terms.of(method)
         return answer(
             {
                 "protocol": VERSION,
@@ -78,7 +80,8 @@ def router(service: Service) -> APIRouter:
                 "method": method.name,
                 "parameters": dict(method.parameters),
                 "agents": method.agents,
-                "terms": Terms.of(method).to_json(),
+                "terms": terms.to_json(),
+                "checks": checks_of(terms),
                 "reply": reply.to_json(method.problem.arms),
             }
         )
