@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bestarm.core.plan import Plan
     from bestarm.core.tally import Tally
     from bestarm.estimation import Estimate, estimate
+    from bestarm.local.create import create_study, open_study
+    from bestarm.local.study import Study
     from bestarm.methods import METHODS, Method, method
     from bestarm.problem import Problem
     from bestarm.protocol.agent import Agent
@@ -54,6 +56,7 @@ __all__ = [
     "Server",
     "ServiceError",
     "Stop",
+    "Study",
     "Sweep",
     "Tally",
     "Trial",
@@ -63,8 +66,10 @@ __all__ = [
     "__version__",
     "compare",
     "connect",
+    "create_study",
     "estimate",
     "method",
+    "open_study",
     "read_export",
     "simulate",
     "sweep",
@@ -90,6 +95,7 @@ _PLACES = {
     "Schedule": "simulation.schedule",
     "Server": "protocol.server",
     "Stop": "protocol.messages",
+    "Study": "local.study",
     "Sweep": "sweeps.api",
     "Tally": "core.tally",
     "Trial": "protocol.messages",
@@ -97,8 +103,10 @@ _PLACES = {
     "Verdict": "verdict",
     "compare": "comparison",
     "connect": "client.connect",
+    "create_study": "local.create",
     "estimate": "estimation",
     "method": "methods",
+    "open_study": "local.create",
     "read_export": "service.view.export_file",
     "simulate": "simulation.api",
     "sweep": "sweeps.api",
@@ -115,9 +123,10 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(import_module(f"bestarm.{_PLACES[name]}"), name)
     except ModuleNotFoundError as error:
-        if error.name != "numpy":
+        extra = "server" if _PLACES[name].startswith("local.") else "simulate"
+        if str(error.name).startswith("bestarm") or (error.name != "numpy" and extra != "server"):
             raise
-        needed = f'bestarm.{name} needs numpy, which a site does not: pip install "bestarm[simulate]".'
-        raise ModuleNotFoundError(needed, name="numpy") from None
+        needed = f'bestarm.{name} needs {error.name}, which a site does not: pip install "bestarm[{extra}]".'
+        raise ModuleNotFoundError(needed, name=error.name) from None
     globals()[name] = value
     return value

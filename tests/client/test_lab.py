@@ -319,7 +319,7 @@ def test_a_journal_is_for_one_study_agent_and_problem(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="belongs to study 'ligands', not 'solvents'"):
         connect("http://fake", study="solvents", token="t", journal=tmp_path / "lab.db", transport=server)
     lab = open_lab(tmp_path / "lab.db", server, "lab-b")
-    with pytest.raises(UserError, match="belongs to agent 'lab-a', and the token to 'lab-b'"):
+    with pytest.raises(UserError, match="belongs to agent 'lab-a', and this is 'lab-b'"):
         lab.sync()
     lab.close()
     sigma = Problem(["A", "B", "C"], name="ligands", sigma=0.4, delta=0.05, epsilon=0.0)

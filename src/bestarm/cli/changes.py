@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bestarm.cli.output import Format, make_table, number, print_json, print_table
-from bestarm.cli.server import Journal, Output, Study, Token, Url, place
+from bestarm.cli.server import Agent, Journal, Output, Study, Token, Url, place
 from bestarm.client import worksheet
 from bestarm.client.connection import Connection, Settings, resolve
 
@@ -41,6 +41,7 @@ def add(
     reason: Reason = "",
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
@@ -52,7 +53,7 @@ def add(
     body: dict[str, Any] = {"arm": arm, "reason": reason}
     if features is not None:
         body["features"] = [worksheet.number(cell) for cell in features.split(",")]
-    _change(resolve(url, token, study), name, "arms", body, output)
+    _change(resolve(url, token, study, agent=agent), name, "arms", body, output)
 
 
 @arms.command(
@@ -67,6 +68,7 @@ def withdraw(
     reason: Annotated[str, typer.Option(help="Why: anything but its rewards.")],
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
@@ -76,7 +78,9 @@ def withdraw(
     The reason must not be its rewards: an arm that looks bad is ruled out by itself, with a promise. Sites take
     back its open trials when they are next in contact.
     """
-    _change(resolve(url, token, study), name, "arms/withdraw", {"arm": arm, "reason": reason}, output)
+    _change(
+        resolve(url, token, study, agent=agent), name, "arms/withdraw", {"arm": arm, "reason": reason}, output
+    )
 
 
 @app.command(
@@ -88,7 +92,7 @@ Example:
 )
 def correct(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The study.")],
-    agent: Annotated[str, typer.Argument(metavar="SITE", help="Whose batch.")],
+    site: Annotated[str, typer.Argument(metavar="SITE", help="Whose batch.")],
     batch: Annotated[int, typer.Argument(metavar="BATCH", min=1, help="Its number; `study log` has it.")],
     counts: Annotated[
         Path,
@@ -99,6 +103,7 @@ def correct(
     reason: Reason = "",
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
@@ -108,9 +113,9 @@ def correct(
     The log is read again with the right numbers. Once the study is over its verdict stays, and it is said what
     the answer would be now.
     """
-    settings = resolve(url, token, study)
+    settings = resolve(url, token, study, agent=agent)
     rows, _ = worksheet.read_counts(counts)
-    body = {"agent": agent, "sequence": batch, "counts": rows, "reason": reason}
+    body = {"agent": site, "sequence": batch, "counts": rows, "reason": reason}
     _change(settings, name, "corrections", body, output)
 
 
@@ -120,6 +125,7 @@ def close(
     reason: Reason = "",
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
@@ -128,7 +134,7 @@ def close(
 
     The promise does not depend on when or why a study is closed. What sites have not sent stays with them.
     """
-    _set_state(name, "close", reason, resolve(url, token, study), output)
+    _set_state(name, "close", reason, resolve(url, token, study, agent=agent), output)
 
 
 @app.command()
@@ -137,12 +143,13 @@ def reopen(
     reason: Reason = "",
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Take joins and uploads again."""
-    _set_state(name, "reopen", reason, resolve(url, token, study), output)
+    _set_state(name, "reopen", reason, resolve(url, token, study, agent=agent), output)
 
 
 @app.command("log")
@@ -151,12 +158,13 @@ def entries(
     last: Annotated[int, typer.Option(min=1, max=1000, help="How many entries.")] = 20,
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """What happened last in a study: batches, corrections, arms, closing, with who did it."""
-    settings = resolve(url, token, study)
+    settings = resolve(url, token, study, agent=agent)
     with Connection.to(settings) as connection:
         found = connection.call("GET", f"{place(settings, name)}/log?last={last}")
     if output is Format.json:

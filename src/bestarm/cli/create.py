@@ -10,6 +10,7 @@ import typer
 
 from bestarm.cli.output import Format, count, print_json, print_table, say
 from bestarm.cli.server import Journal, Output, Token, Url
+from bestarm.client.address import is_storage
 from bestarm.client.connection import Connection, resolve
 from bestarm.errors import UserError
 
@@ -114,7 +115,8 @@ def create(
         body["agents"] = agents
     if earlier is not None:
         body["earlier"] = read_earlier(earlier, problem, method, agents or 1, parameters)
-    with Connection.to(resolve(url, token)) as connection:
+    settings = resolve(url, token)
+    with Connection.to(settings, make=True) as connection:
         made = connection.call("POST", "/v1/studies", body)
     if output is Format.json:
         print_json(made)
@@ -126,7 +128,9 @@ def create(
         "",
         made["promise"],
         "",
-        f"Next: bestarm token create --study {called} --agent SITE, once for each site.",
+        f"Next: bestarm ask --study {called} --agent SITE, each site under a name of its own."
+        if is_storage(settings.url)
+        else f"Next: bestarm token create --study {called} --agent SITE, once for each site.",
     )
 
 

@@ -1,17 +1,33 @@
-"""The options of every command that talks to a server, and the connection that they describe."""
+"""The options of every command that talks to a server or a storage."""
 
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 
 from bestarm.cli.output import Format
 from bestarm.client.connection import Settings
+from bestarm.client.exchange import study_path
 
-Url = Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")]
-Token = Annotated[str | None, typer.Option(help="A token; or BESTARM_TOKEN, or token in bestarm.toml.")]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        help="The server, http://…, or without one a storage, sqlite:///FILE or postgresql+psycopg://…; or "
+        "BESTARM_URL, or url in bestarm.toml."
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(help="A token, for a server; or BESTARM_TOKEN, or token in bestarm.toml."),
+]
+Agent = Annotated[
+    str | None,
+    typer.Option(
+        help="Which site you are, without a server; or BESTARM_AGENT, or agent in bestarm.toml. With one, the "
+        "token says so."
+    ),
+]
 Study = Annotated[str | None, typer.Option(help="The study; or BESTARM_STUDY, or study in bestarm.toml.")]
 Journal = Annotated[str | None, typer.Option(hidden=True, help="A site's memory; of no use to this command.")]
 Output = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
@@ -19,4 +35,4 @@ Output = Annotated[Format, typer.Option("--format", help="For people, or for pro
 
 def place(settings: Settings, name: str | None = None) -> str:
     """Where a study is, on the server: the one that is named, or the one of the settings."""
-    return f"/v1/studies/{quote(name or settings.need('study'), safe='')}"
+    return study_path(name or settings.need("study"))

@@ -13,8 +13,10 @@ import typer
 from rich.table import Table
 
 from bestarm.cli.output import Format, count, make_table, print_json, print_table, say
+from bestarm.cli.server import Agent, Url
 from bestarm.client import worksheet
-from bestarm.client.connect import JOURNAL, connect
+from bestarm.client.address import JOURNAL, check_url, is_storage
+from bestarm.client.connect import connect
 from bestarm.client.connection import resolve
 from bestarm.client.doubt import Doubtful
 from bestarm.client.exchange import CLOSED
@@ -32,11 +34,16 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 Wait = Annotated[float, typer.Option(min=0.0, help="Seconds to keep trying while the server is away.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Take numbers that look like a slip without a question.")]
 OPTIONS: dict[str, Any] = {
-    "url": Annotated[str | None, typer.Option(help="The server; or BESTARM_URL, or url in bestarm.toml.")],
+    "url": Url,
     "token": Annotated[str | None, typer.Option(help="This site's token; or BESTARM_TOKEN.")],
-    "study": Annotated[str | None, typer.Option(help="The study; or BESTARM_STUDY, or what the token is for.")],
+    "agent": Agent,
+    "study": Annotated[str | None, typer.Option(help="The study; or BESTARM_STUDY, or the only one there is.")],
     "journal": Annotated[
-        str | None, typer.Option(help=f"This site's memory; or BESTARM_JOURNAL.  [default: {JOURNAL}]")
+        str | None,
+        typer.Option(
+            help=f"This site's memory; or BESTARM_JOURNAL.  [default: {JOURNAL}; without a server, beside the "
+            "storage]"
+        ),
     ],
 }
 
@@ -50,11 +57,14 @@ def at_site(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def called(**values: Any) -> None:
         settings = resolve(**{name: values.pop(name) for name in OPTIONS})
+        url = check_url(settings.need("url"))
+        alone = is_storage(url)
         lab = connect(
-            settings.need("url"),
-            token=settings.need("token"),
+            url,
+            token=None if alone else settings.need("token"),
+            agent=settings.need("agent") if alone else settings.agent,
             study=settings.study,
-            journal=settings.journal or JOURNAL,
+            journal=settings.journal,
             plate=values.get("plate"),
             wait=values.get("wait", 0.0),
             resume=False,  # two `ask` in a row mean two sets of trials; `ask --again` shows the open ones

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,10 +13,11 @@ from rich.table import Table
 from bestarm.cli import changes
 from bestarm.cli.create import EXAMPLES, create
 from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table
-from bestarm.cli.server import Journal, Output, Study, Token, Url, place
+from bestarm.cli.server import Agent, Journal, Output, Study, Token, Url, place
 from bestarm.client.connection import Connection, Settings, resolve
-from bestarm.errors import ServiceError, UserError
+from bestarm.errors import ServiceError
 from bestarm.shown import arm_columns, headline, limits
+from bestarm.whole_file import write_whole
 
 app = typer.Typer(
     rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Studies on a server."
@@ -43,12 +43,13 @@ def every(
     archived: Annotated[bool, typer.Option("--all", help="Those that are archived, too.")] = False,
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """List the studies that the token may see."""
-    with Connection.to(resolve(url, token)) as connection:
+    with Connection.to(resolve(url, token, agent=agent)) as connection:
         found = connection.call("GET", f"/v1/studies{'?archived=true' if archived else ''}")
     if output is Format.json:
         print_json(found)
@@ -73,12 +74,13 @@ def show(
     name: Name = None,
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Show where a study stands: its verdict, what speaks against each arm, its sites, and what is odd."""
-    settings = resolve(url, token, study)
+    settings = resolve(url, token, study, agent=agent)
     with Connection.to(settings) as connection:
         found = connection.call("GET", f"{place(settings, name)}/status")
     if output is Format.json:
@@ -119,12 +121,13 @@ def export(
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Annotated[ExportFormat, typer.Option("--format", help="json can be verified.")] = ExportFormat.json,
 ) -> None:
     """Write a study's whole log: the problem, every upload, and the verdict."""
-    settings = resolve(url, token, study)
+    settings = resolve(url, token, study, agent=agent)
     with Connection.to(settings) as connection:
         pieces = connection.stream(f"{place(settings, name)}/export?format={output}")
         if out is not None:
@@ -150,37 +153,19 @@ def report(
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Write one HTML page for the lab book: question, answer, promise, pictures and tables."""
-    settings = resolve(url, token, study)
+    settings = resolve(url, token, study, agent=agent)
     with Connection.to(settings) as connection:
         write_whole(out, connection.stream(f"{place(settings, name)}/report"))
     if output is Format.json:
         print_json({"study": name or settings.need("study"), "file": str(out)})
     elif out.is_file():
         print_table(f"The report is in {out}.")
-
-
-def write_whole(out: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file that is there only when it is complete; one that was there before stays until then."""
-    special = out.exists() and not out.is_file()  # such as /dev/stdout
-    beside = out if special else out.with_name(f"{out.name}.part")
-    try:
-        try:
-            with beside.open("wb") as file:
-                for piece in pieces:
-                    file.write(piece)
-            if not special:
-                beside.replace(out)
-        except BaseException:
-            if not special:
-                beside.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise UserError(f"{out}: it can't be written: {error.strerror}.") from None
 
 
 @app.command()
@@ -221,12 +206,13 @@ def rename(
     new: Annotated[str, typer.Argument(help="What it is to be called.")],
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Call a study otherwise; nothing else changes, and no site notices."""
-    settings = resolve(url, token, study)
+    settings = resolve(url, token, study, agent=agent)
     with Connection.to(settings) as connection:
         found = connection.call("POST", f"{place(settings, old)}/rename", {"name": new})
     if output is Format.json:
@@ -240,12 +226,13 @@ def archive(
     name: Name = None,
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Leave a study out of the lists; it stays readable, and an open one goes on taking uploads."""
-    _set_archived(name, "archive", resolve(url, token, study), output)
+    _set_archived(name, "archive", resolve(url, token, study, agent=agent), output)
 
 
 @app.command()
@@ -253,12 +240,13 @@ def unarchive(
     name: Name = None,
     url: Url = None,
     token: Token = None,
+    agent: Agent = None,
     study: Study = None,
     journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Put a study into the lists again."""
-    _set_archived(name, "unarchive", resolve(url, token, study), output)
+    _set_archived(name, "unarchive", resolve(url, token, study, agent=agent), output)
 
 
 def _set_archived(name: str | None, verb: str, settings: Settings, output: Format) -> None:

@@ -11,7 +11,8 @@ import typer
 
 from bestarm.cli.output import Format, make_table, print_json, print_table, say
 from bestarm.cli.server import Journal, Output, Study, Token, Url, place
-from bestarm.client.connection import Connection, resolve
+from bestarm.client.address import is_storage, shown
+from bestarm.client.connection import Connection, Settings, resolve
 from bestarm.errors import UserError
 from bestarm.private import write_private
 
@@ -20,6 +21,16 @@ app = typer.Typer(
 )
 
 DAY = 86_400
+
+
+def at_server(settings: Settings) -> Settings:
+    """Settings that lead to a server; without one nobody has a token."""
+    if is_storage(settings.url):
+        raise UserError(
+            f"{shown(str(settings.url))} is a storage, and without a server there are no tokens: whoever can "
+            "open it may do everything, and --agent says which site they are."
+        )
+    return settings
 
 
 @app.command(
@@ -54,7 +65,7 @@ def create(
         raise UserError(f"--expires is {expires!r}; it must be a number of days above 0.")
     if out is not None and out.exists():
         raise UserError(f"{out}: the file exists already; name another one, or move it away.")
-    settings = resolve(url, token, study)
+    settings = at_server(resolve(url, token, study))
     body: dict[str, Any] = {} if expires is None else {"expires_in": expires * DAY}
     path = "/v1/tokens"
     if not admin:
@@ -84,7 +95,7 @@ def every(
     output: Output = Format.table,
 ) -> None:
     """List tokens, without their secrets."""
-    with Connection.to(resolve(url, token)) as connection:
+    with Connection.to(at_server(resolve(url, token))) as connection:
         path = "/v1/tokens" if study is None else f"/v1/studies/{quote(study, safe='')}/tokens"
         found = connection.call("GET", path)
     if output is Format.json:
@@ -107,7 +118,7 @@ def revoke(
     output: Output = Format.table,
 ) -> None:
     """Make a token worthless."""
-    with Connection.to(resolve(url, token)) as connection:
+    with Connection.to(at_server(resolve(url, token))) as connection:
         gone = connection.call("DELETE", f"/v1/tokens/{quote(token_id, safe='')}")
     if output is Format.json:
         print_json(gone)

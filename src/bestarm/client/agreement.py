@@ -29,15 +29,20 @@ def check_identity(journal: Journal, theirs: Identity) -> None:
     mine = journal.identity
     if mine is None:
         return
-    if mine.agent != theirs.agent:
-        raise UserError(
-            f"journal {journal.path}: it belongs to agent {mine.agent!r}, and the token to {theirs.agent!r}; "
-            "each agent needs a journal of its own."
-        )
+    check_agent(journal, theirs.agent)
     if _about(mine) != _about(theirs):
         raise UserError(
             f"journal {journal.path}: it was started for another study of the name {mine.study!r}, "
             "about another problem; a new study needs a new journal."
+        )
+
+
+def check_agent(journal: Journal, agent: str) -> None:
+    """A journal is for one agent."""
+    if journal.identity is not None and journal.identity.agent != agent:
+        raise UserError(
+            f"journal {journal.path}: it belongs to agent {journal.identity.agent!r}, and this is {agent!r}; "
+            "each agent needs a journal of its own."
         )
 
 
@@ -53,7 +58,7 @@ def check_sequence(journal: Journal, agent: Agent | None, theirs: int) -> None:
         raise UserError(
             f"journal {journal.path}: the server has {theirs} uploads of this agent and this journal sent "
             "fewer, so it is an old copy, or another journal is in use for the same agent; use that one, or "
-            "ask the coordinator for a token with a new agent name and start a new journal."
+            "ask for a new agent name and start a new journal."
         )
     if theirs < answered:
         raise UserError(

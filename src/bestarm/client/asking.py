@@ -92,7 +92,7 @@ class Asking:
             if numbers:
                 sentence = f"all trials of the plan are under way; tell or give back trial {numbers}."
             else:
-                sentence = "the server has no trials for this site now."
+                sentence = "there are no trials for this site now."
             return ServiceError(sentence) if error is None or numbers else error
 
     def _short(self, n: int) -> bool:

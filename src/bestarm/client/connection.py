@@ -1,4 +1,4 @@
-"""Where the server is and how to speak to it: settings from options, environment or a file, and one call."""
+"""Where the server or the storage is and how to speak to it: settings, from wherever, and one call."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from bestarm.client.address import check_url, is_storage, open_inside, shown
 from bestarm.errors import Refused, ServiceError, Unreached, UserError
 from bestarm.protocol.version import HEADER, VERSION
 
 FILE = "bestarm.toml"
-KEYS = ("url", "token", "study", "journal")
+KEYS = ("url", "token", "agent", "study", "journal")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -30,6 +31,7 @@ class Settings:
     token: str | None = None
     study: str | None = None
     journal: str | None = None
+    agent: str | None = None
 
     def need(self, key: str) -> str:
         """A setting that the command can't do without.
@@ -50,6 +52,7 @@ def resolve(
     token: str | None = None,
     study: str | None = None,
     journal: str | None = None,
+    agent: str | None = None,
     *,
     environ: Mapping[str, str] = os.environ,
     folder: Path | None = None,
@@ -57,9 +60,9 @@ def resolve(
     """Each setting from the option, else from BESTARM_URL and so on, else from `bestarm.toml` in the folder.
 
     >>> resolve("http://host:8000", environ={"BESTARM_STUDY": "ligands"}, folder=Path("/nowhere"))
-    Settings(url='http://host:8000', token=None, study='ligands', journal=None)
+    Settings(url='http://host:8000', token=None, study='ligands', journal=None, agent=None)
     """
-    given = {"url": url, "token": token, "study": study, "journal": journal}
+    given = {"url": url, "token": token, "study": study, "journal": journal, "agent": agent}
     written = _read(folder or Path.cwd())
     return Settings(
         **{key: given[key] or environ.get(f"BESTARM_{key.upper()}") or written.get(key) for key in KEYS}
@@ -90,18 +93,16 @@ class Connection:
         *,
         timeout: float = 30.0,
         transport: httpx.BaseTransport | None = None,
+        shown: str | None = None,
     ) -> None:
-        try:
-            parts, _ = urlsplit(url), httpx.URL(url)
-        except (ValueError, httpx.InvalidURL):
-            parts = urlsplit("")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UserError(f"url is {url!r}; it must look like http://host:8000 or https://host.")
+        """`shown` is the storage that the transport leads to, where there is no server."""
+        parts = urlsplit(check_url(url))
         if not token.isascii() or not token.isprintable():
             raise UserError("token: it has letters that no token has; copy it again.")
-        self.url = url.rstrip("/")
+        self.url = shown or url.rstrip("/")
+        self.place = f"the server at {self.url}" if shown is None else f"the storage {shown}"
         self.http = httpx.Client(
-            base_url=self.url,
+            base_url=url.rstrip("/"),
             headers={"Authorization": f"Bearer {token}", HEADER: str(VERSION)},
             timeout=timeout,
             transport=transport,
@@ -110,9 +111,21 @@ class Connection:
         )
 
     @classmethod
-    def to(cls, settings: Settings) -> Self:
-        """The connection that resolved settings describe."""
-        return cls(settings.need("url"), settings.need("token"))
+    def to(cls, settings: Settings, *, make: bool = False) -> Self:
+        """The connection that resolved settings describe; to a storage, that of its owner.
+
+        Only who is to `make` a storage may name a file that is not there yet.
+        """
+        url = check_url(settings.need("url"))
+        if not is_storage(url):
+            return cls(url, settings.need("token"))
+        inside = open_inside(url, make)
+        return cls.within(inside.owner(settings.agent, last=True), shown(url))
+
+    @classmethod
+    def within(cls, door: httpx.BaseTransport, storage: str) -> Self:
+        """The connection of a caller within this process to the service around a storage."""
+        return cls("http://inside", "none", transport=door, shown=storage)
 
     def call(self, method: str, path: str, json: object = None) -> dict[str, Any]:
         """The server's answer to one request.
@@ -150,18 +163,18 @@ class Connection:
         try:
             yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise Unreached(f"the server at {self.url} can't be reached: {error}.") from None
+            raise Unreached(f"{self.place} can't be reached: {error}.") from None
         except httpx.TimeoutException:
-            raise ServiceError(f"the server at {self.url} did not answer in time; try again later.") from None
+            raise ServiceError(f"{self.place} did not answer in time; try again later.") from None
         except httpx.HTTPError as error:
-            raise ServiceError(f"the server at {self.url} can't be reached: {error}.") from None
+            raise ServiceError(f"{self.place} can't be reached: {error}.") from None
 
     def _accepted(self, answer: httpx.Response) -> httpx.Response:
         if answer.is_success:
             return answer
         sentence, code = _refusal(answer)
         if answer.status_code >= 500 or answer.status_code == 429:
-            raise ServiceError(f"the server at {self.url} could not do it: {sentence}")
+            raise ServiceError(f"{self.place} could not do it: {sentence}")
         raise Refused(sentence, code, answer.status_code)
 
     @contextmanager

@@ -253,17 +253,13 @@ class Exchange:
 
     def place(self) -> str:
         """Where the server has the study."""
-        return f"/v1/studies/{quote(self._name(), safe='')}"
+        return study_path(self._name())
 
     def _name(self) -> str:
         if self.journal.identity is not None:
             return self.journal.identity.study
         if self._study is None:
-            studies = self.connection.call("GET", "/v1/studies").get("studies", [])
-            names = [str(study.get("study")) for study in studies]
-            if len(names) != 1:
-                raise UserError(f"study is not given, and the token is for {len(names)} studies; name one.")
-            self._study = names[0]
+            self._study = only_study(self.connection)
         return self._study
 
     def _meet(self) -> None:
@@ -327,3 +323,18 @@ class Exchange:
             self.agent.receive(reply)
             self.journal.append(*reply_lines(self.agent, reply))
             self._leave_out()
+
+
+def study_path(study: str) -> str:
+    """Where a study is, on a server."""
+    return f"/v1/studies/{quote(study, safe='')}"
+
+
+def only_study(connection: Connection) -> str:
+    """The name of the one study that there is for this caller."""
+    names = [str(study.get("study")) for study in connection.call("GET", "/v1/studies").get("studies", [])]
+    if not names:
+        raise UserError(f"study is not given, and {connection.url} has none.")
+    if len(names) > 1:
+        raise UserError(f"study is not given, and {connection.url} has {len(names)} of them; name one.")
+    return names[0]

@@ -32,6 +32,7 @@ from bestarm.protocol.terms import Terms
 
 APPLICATION = 0x62657374  # "best", where SQLite keeps whose file it is
 VERSION = 4
+MEMORY = ":memory:"  # instead of a path: a journal that ends with its process, for a study that does too
 SCHEMA = (
     "CREATE TABLE about (body TEXT NOT NULL)",
     "CREATE TABLE own (id TEXT NOT NULL, seed TEXT NOT NULL)",
@@ -158,7 +159,8 @@ class Journal:
         if not self.path.absolute().parent.is_dir():
             raise UserError(f"journal {self.path}: the folder does not exist.")
         with self._explained("opened"):
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # nobody else's business
+            if path != MEMORY:
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # nobody else's business
             self._database = sqlite3.connect(
                 self.path, timeout=patience, isolation_level=None, check_same_thread=False
             )

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bestarm import __version__
 from bestarm.protocol.version import VERSION
+from bestarm.service.http.auth import Access
 from bestarm.service.http.bodies import answer
 from bestarm.service.http.pages import Pages
 from bestarm.service.http.refusals import refuse_in_json
@@ -30,9 +31,9 @@ DASHBOARD = Path(__file__).parents[1] / "dashboard"
 UPLOADS = "/v1/studies/{study}/uploads"
 
 
-def create_app(storage: Storage, limits: Limits | None = None) -> FastAPI:
-    """The application around a storage, which stays the caller's to close."""
-    service = Service(storage, limits)
+def create_app(storage: Storage, limits: Limits | None = None, access: type[Access] = Access) -> FastAPI:
+    """The application around a storage, which stays the caller's to close; `access` says who may call."""
+    service = Service(storage, limits, access)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -35,10 +35,10 @@ class Limits:
 class Service:
     """The storage and the state of the HTTP side."""
 
-    def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
+    def __init__(self, storage: Storage, limits: Limits | None = None, access: type[Access] = Access) -> None:
         self.storage = storage
         self.limits = limits or Limits()
-        self.access = Access(storage, Buckets(self.limits.rate, self.limits.burst))
+        self.access = access(storage, Buckets(self.limits.rate, self.limits.burst))
         self.hub = Hub()
         storage.grown = self.hub.grown
 

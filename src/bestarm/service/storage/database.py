@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,7 +74,21 @@ def _sqlite(url: URL) -> Engine:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
         raise UserError(f"storage: {path} can't be opened: {error.strerror}.") from None
+    return _settled(create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE}))
+
+
+def open_memory() -> Engine:
+    """An engine whose database no file ever holds; it lives until the engine is disposed of."""
+    name = f"file:/bestarm-{secrets.token_hex(8)}?vfs=memdb"  # all connections of this process share it
+    kept = sqlite3.connect(name, uri=True, check_same_thread=False)
+    url = URL.create("sqlite", database=name, query={"uri": "true"})
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE})
+    event.listen(engine, "engine_disposed", lambda _: kept.close())
+    return _settled(engine)
+
+
+def _settled(engine: Engine) -> Engine:
+    """An engine of SQLite whose commits are on disk, and whose transactions are ours to begin."""
 
     @event.listens_for(engine, "connect")
     def settle(connection: Any, _: object) -> None:

@@ -10,7 +10,7 @@ from bestarm.protocol.server import Server
 
 OTHER_JOURNAL = (
     "agent {agent!r} has joined with another journal, and two would be taken for one; use that journal, or ask "
-    "for a token with a new agent name."
+    "for a new agent name."
 )
 
 

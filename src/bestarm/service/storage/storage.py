@@ -25,7 +25,7 @@ from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Join, U
 from bestarm.protocol.messages import Download, Stop
 from bestarm.service.storage import clock, log, shelf, studies
 from bestarm.service.storage.counters import Counters
-from bestarm.service.storage.database import Pen, open_engine
+from bestarm.service.storage.database import Pen, open_engine, open_memory
 from bestarm.service.storage.ledger import Ledger, OutOfRange
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.pending import Pending
@@ -47,8 +47,9 @@ AWAY = "the storage can't be reached; nothing is known to have changed, so send 
 class Storage:
     """Keeps studies. What its verbs return is settled after the commit."""
 
-    def __init__(self, url: str, *, now: clock.Clock = clock.now) -> None:
-        self.engine = open_engine(url)
+    def __init__(self, url: str | None, *, now: clock.Clock = clock.now) -> None:
+        """Open a storage by its URL; without one it is in this process's memory, and ends with it."""
+        self.engine = open_memory() if url is None else open_engine(url)
         self.now = now
         self.counters = Counters()
         self.grown: Grown = lambda ledger: None  # called by the writer after a commit
