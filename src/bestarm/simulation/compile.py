@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numba
 
+from bestarm.simulation.inlined import part, whole
 from bestarm.simulation.rebind import Function, rebind
 from bestarm.simulation.sources import COMPILED, code_version
 
@@ -33,11 +34,10 @@ def use_cache() -> Path:
 def twin(function: Function, kept: bool = True) -> Function:
     """The compiled twin of a function of this package, or of one that brings a rule.
 
-    `kept` says whether it may go to the cache on disk; what a rule from elsewhere calls may not, since it can
-    be called with types that another process does not know.
+    `kept` says whether it may go to the cache on disk.
     """
-    kept = kept and _package(function) == "bestarm"
-    return _compile(function, function.__qualname__, {}, kept, kept)
+    compiled: Function = whole(_clone(function, function.__qualname__, {}), kept and _own(function))
+    return compiled
 
 
 def bind(function: Function, rules: dict[str, Function]) -> Function:
@@ -52,29 +52,35 @@ def bind(function: Function, rules: dict[str, Function]) -> Function:
 @cache
 def _bind(function: Function, rules: tuple[tuple[str, Function], ...]) -> Function:
     label = "_".join([function.__qualname__, *(rule.__name__ for _, rule in rules)])
-    own = all(_package(rule) == "bestarm" for _, rule in rules)
-    return _compile(function, label, {name: twin(rule, own) for name, rule in rules}, own, True)
+    kept = all(_own(rule) for _, rule in rules)
+    compiled: Function = whole(_clone(function, label, {name: _part(rule) for name, rule in rules}), kept)
+    return compiled
 
 
-def _compile(
-    function: Function, name: str, replacements: dict[str, Function], kept: bool, called: bool
-) -> Function:
-    """`kept` and `called` say whether the function, and what it calls, may be kept on disk."""
-    use_cache()
-    twins = dict(replacements)
-    for used in _globals_of(function.__code__) - replacements.keys():
-        value = function.__globals__.get(used)
-        if isinstance(value, types.FunctionType) and _package(value) in ("bestarm", _package(function)):
-            twins[used] = twin(value, called)
-    given = [cell.cell_contents for cell in function.__closure__ or ()]
-    enclosed = [twin(value, called) if isinstance(value, types.FunctionType) else value for value in given]
-    clone = rebind(function, twins, name, enclosed)
-    # The cache's folder knows the package's sources only: a rule from elsewhere is compiled in each process.
+@cache
+def _part(function: Function) -> Function:
     # A function that is handed from one compiled function to the next leaves an address in the code, which
     # can't be cached, unless the receiver is inlined and the address vanishes. With the call, the counting of
     # references to its arguments vanishes too, a third of the time of an upload.
-    compiled: Function = numba.njit(cache=kept, nogil=True, forceinline=True)(clone)
+    compiled: Function = part(_clone(function, function.__qualname__, {}))
     return compiled
+
+
+def _clone(function: Function, name: str, replacements: dict[str, Function]) -> Function:
+    """The function as it stands, but with parts in the place of the functions that it uses."""
+    use_cache()
+    parts = dict(replacements)
+    for used in _globals_of(function.__code__) - replacements.keys():
+        value = function.__globals__.get(used)
+        if isinstance(value, types.FunctionType) and _package(value) in ("bestarm", _package(function)):
+            parts[used] = _part(value)
+    given = [cell.cell_contents for cell in function.__closure__ or ()]
+    enclosed = [_part(value) if isinstance(value, types.FunctionType) else value for value in given]
+    return rebind(function, parts, name, enclosed)
+
+
+def _own(function: Function) -> bool:
+    return _package(function) == "bestarm"
 
 
 def _package(function: Function) -> str:

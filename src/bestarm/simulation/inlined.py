@@ -1,0 +1,75 @@
+"""Functions that are compiled only to vanish in others.
+
+numba optimises each function by itself and makes machine code of it, and does so again when it has become a
+part of the function that calls it, and again in the one that calls that. Here all that a loop is made of is
+translated once, linked together, and then optimised once, as a whole: half of the time. A part has no machine
+code of its own and can't be called from Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numba
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, DefaultPassBuilder
+from numba.core.target_extension import jit_registry, target_registry
+
+
+def whole(function: Callable[..., Any], kept: bool) -> Any:
+    """A function that Python calls, compiled with all its parts; `kept` says whether the disk keeps it."""
+    return numba.njit(cache=kept, nogil=True, forceinline=True, no_cfunc_wrapper=True, pipeline_class=Whole)(
+        function
+    )
+
+
+def part(function: Callable[..., Any], **options: Any) -> Any:
+    """A function that only compiled functions call."""
+    return numba.njit(forceinline=True, pipeline_class=Part, **options)(function)
+
+
+def _unfinished(library: Any) -> None:
+    """What numba does with a library when it is complete: nothing but to remember that it is."""
+    library._finalize_dynamic_globals()
+    library._finalized = True
+
+
+def _as_part(compiler: Any) -> Any:
+    """numba's own passes, whose result goes to a library that is neither optimised nor made into code."""
+    state = compiler.state
+    state.library = Unfinished(state.targetctx.codegen(), state.func_id.func_qualname)
+    state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
+    # Compiled callers know a function by the object that Python would call. Any will do that is like no other.
+    state.targetctx.get_executable = lambda library, description, environment: [].append
+    return [DefaultPassBuilder.define_nopython_pipeline(state)]
+
+
+def _as_whole(compiler: Any, function: Callable[..., Any]) -> Any:
+    """As numba compiles it, but numpy's functions, which numba has in Python too, are parts as well."""
+    with _parts_of_numba():
+        return Compiler.compile_extra(compiler, function)
+
+
+@contextmanager
+def _parts_of_numba() -> Iterator[None]:
+    """numba compiles one function at a time, under a lock: nobody else sees this."""
+    processor = target_registry["cpu"]
+    usual = jit_registry.pop(processor)
+    jit_registry[processor] = lambda **options: usual(pipeline_class=Part, **options)
+    try:
+        yield
+    finally:
+        del jit_registry[processor]
+        jit_registry[processor] = usual
+
+
+# numba's classes have no types; a class statement would be one below `Any`.
+Unfinished = type(
+    "Unfinished",
+    (JITCodeLibrary,),
+    {"_optimize_final_module": lambda library: None, "_finalize_final_module": _unfinished},
+)
+Part = type("Part", (Compiler,), {"define_pipelines": _as_part})
+Whole = type("Whole", (Compiler,), {"compile_extra": _as_whole})
