@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": ("demo.command", "server,simulate", "A whole federation on this machine, live, in under a minute."),
     "simulate": ("simulate", "simulate", "Run a method many times on a simulated problem."),
     "methods": ("methods", "simulate", "Every method and rule with its parameters."),
+    "advise": ("advise", "simulate", "Which method suits a problem, and what each would promise."),
     "compare": ("compare", "simulate", "Several methods on the same problem and runs, in one table."),
     "estimate": ("estimate", "simulate", "How many samples and messages a study will take."),
     "sweep": ("sweep", "simulate", "A grid of methods, problems, parameters and seeds from a TOML file."),

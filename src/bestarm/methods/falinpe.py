@@ -47,4 +47,5 @@ FALINPE = Recipe(
     sends_total=True,
     colour="#E69F00",
     mark="D",
+    when="to reproduce the paper, or to compare with it",
 )

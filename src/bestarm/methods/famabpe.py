@@ -37,4 +37,5 @@ FAMABPE = Recipe(
     sends_total=True,
     colour="#D55E00",
     mark="s",
+    when="to reproduce the paper, or to compare with it",
 )

@@ -18,4 +18,12 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     return {"stopping": "lingape", "selection": "greedy", "trigger": "every-pull", "lambda": 1.0}
 
 
-LINGAPE = Recipe("lingape", Kind.ALONE, defaults, "Xu et al., AISTATS 2018", colour="#56B4E9", mark="v")
+LINGAPE = Recipe(
+    "lingape",
+    Kind.ALONE,
+    defaults,
+    "Xu et al., AISTATS 2018",
+    colour="#56B4E9",
+    mark="v",
+    when="to reproduce the paper, or to compare with it",
+)

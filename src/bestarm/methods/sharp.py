@@ -85,4 +85,5 @@ SHARP = Recipe(
     suited,
     colour="#0072B2",
     mark="o",
+    when="several sites, whatever they are like: start here",
 )

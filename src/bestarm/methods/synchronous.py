@@ -32,6 +32,7 @@ SYNC_UGAPEC = Recipe(
     "Gabillon et al. 2012, in episodes as in Wang et al. 2024",
     colour="#CC79A7",
     mark="P",
+    when="to reproduce the paper, or to compare with it",
 )
 SYNC_LINGAPE = Recipe(
     "sync-lingape",
@@ -40,4 +41,5 @@ SYNC_LINGAPE = Recipe(
     "Xu et al. 2018, in episodes as in Wang et al. 2024",
     colour="#7F7F7F",
     mark="X",
+    when="to reproduce the paper, or to compare with it",
 )

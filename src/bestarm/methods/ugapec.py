@@ -15,4 +15,12 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     return {"stopping": "ugapec", "selection": "balance", "trigger": "every-pull"}
 
 
-UGAPEC = Recipe("ugapec", Kind.ALONE, defaults, "Gabillon et al., NeurIPS 2012", colour="#009E73", mark="^")
+UGAPEC = Recipe(
+    "ugapec",
+    Kind.ALONE,
+    defaults,
+    "Gabillon et al., NeurIPS 2012",
+    colour="#009E73",
+    mark="^",
+    when="to reproduce the paper, or to compare with it",
+)

@@ -1,0 +1,80 @@
+"""Which method for a problem: what each would promise there, from the records of its rules."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+from bestarm.core.rules import Test
+from bestarm.errors import ProblemWarning, UserError
+from bestarm.methods import METHODS, TESTS, Method, method
+from bestarm.methods.recipe import Kind
+from bestarm.problem import Problem
+from bestarm.problem.aims import ALIKE
+from bestarm.reward import YES_NO
+
+WHO = {
+    Kind.FEDERATED: "sites at their own pace",
+    Kind.ALONE: "one agent that sees every reward at once",
+    Kind.SYNCHRONOUS: "sites that wait for each other",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A method beside a problem: whether its promise holds, why it does not, and when to take it.
+
+    `method` is None where it can't be run on the problem at all.
+    """
+
+    name: str
+    who: str
+    when: str
+    method: Method | None
+    against: str
+
+    @property
+    def promises(self) -> bool:
+        """Whether its answers are wrong with probability at most δ here."""
+        return not self.against
+
+
+def advise(problem: Problem, agents: int = 10) -> list[Advice]:
+    """What every method would promise for a problem; those that keep it come first, and `sharp` before all.
+
+    >>> advice = advise(Problem(["A", "B", "C"]))
+    >>> advice[0].name, advice[0].promises
+    ('sharp', True)
+    >>> {one.name: one.against for one in advise(Problem(["A", "B"], sigma=0.3, sites="differ"))}["uniform"]
+    "it assumes that an arm's mean is the same at every site and all the time"
+    """
+    found = [_beside(name, problem, agents) for name in METHODS]
+    return sorted(found, key=lambda one: (not one.promises, one.method is None))
+
+
+def _beside(name: str, problem: Problem, agents: int) -> Advice:
+    recipe = METHODS[name]
+    built, against = None, ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ProblemWarning)
+            built = method(name, problem, agents)
+    except UserError as error:
+        test = TESTS[str(recipe.defaults(problem, agents)["stopping"])]
+        against = _lacking(test, problem) or str(error).rstrip(".")
+    if built is not None and not built.proven:
+        against = "there is no proof for it"
+    elif built is not None and built.test.sites_alike and problem.sites != ALIKE:
+        against = "it assumes that an arm's mean is the same at every site and all the time"
+    return Advice(name, WHO[recipe.kind], recipe.when, built, against)
+
+
+def _lacking(test: Test, problem: Problem) -> str:
+    """What a problem lacks that a test can't do without, in a few words."""
+    needs = {
+        "features": test.model.linear and problem.features is None,
+        "yes/no outcomes": test.yes_no and problem.rewards != YES_NO,
+        "sigma": test.noise == "known" and problem.sigma is None,
+    }
+    lacking = [word for word, missing in needs.items() if missing]
+    return f"it needs {' and '.join(lacking)}" if lacking else ""
