@@ -43,14 +43,14 @@ def everything(server: Server, plans: bool = True) -> dict[str, object]:
     names = server.arms
     return {
         "arms": names,
-        "withdrawn": server.withdrawn,
+        "withdrawn": server.known.withdrawn,
         "arms now": server.method.problem.arms,
         "counted": server.method.setting.counted,
         "entries": [said(logged.entry, names) for logged in server.entries],
         "uploads": [logged.uploads for logged in server.entries],
         "plans": [logged.plan for logged in server.entries] if plans else None,
         "log": [said(upload, names) for upload in server.log],
-        "corrected": {key: tally_bits(tally) for key, tally in server.corrected.items()},
+        "corrected": {key: tally_bits(tally) for key, tally in server.known.corrected.items()},
         "sequences": dict(server.sequences),
         "sites": dict(server.sites),
         "state": bits(server.state),

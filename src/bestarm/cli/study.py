@@ -185,7 +185,7 @@ def verify(
         server = replay(exported)
     except ServiceError as error:
         raise ServiceError(f"{file} does not hold: {error}") from None
-    verdict, uploads = server.verdict, len(server.log)
+    verdict, uploads = server.verdict, server.uploads
     if output is Format.json:
         print_json({"verified": True, "uploads": uploads, "verdict": verdict_to_json(verdict)})
         return

@@ -1,11 +1,9 @@
-"""The server's state machine: a fold over the entries of an append-only log."""
+"""The server's state machine: a fold over the entries of an append-only log, and answers to them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
-from operator import add
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +12,9 @@ from bestarm.core.breaking import Reading
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
-from bestarm.methods.compose import compose
 from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
-from bestarm.problem import Problem
+from bestarm.protocol.admission import FINAL, check
 from bestarm.protocol.entries import (
     ArmAdded,
     ArmWithdrawn,
@@ -29,39 +26,15 @@ from bestarm.protocol.entries import (
     Reopen,
     Upload,
 )
-from bestarm.protocol.messages import (
-    MOST_PULLS,
-    Conflict,
-    Download,
-    Gap,
-    Over,
-    ProtocolError,
-    Stop,
-    check_sender,
-    check_site,
-    check_tally,
-)
+from bestarm.protocol.fold import Fold
+from bestarm.protocol.messages import Conflict, Download, Stop
+from bestarm.protocol.past import Logged, Memory, Past
 from bestarm.protocol.terms import Terms
 from bestarm.standing import standing
 from bestarm.verdict import Reason, Verdict
 
 SAYS_NOTHING = Join | Close  # about the arms
-FINAL = (Reason.BUDGET, Reason.DEADLINE)  # ends after which data are still recorded, as after the answer
-ENDED = {
-    Reason.FOUND: "the best arm is known",
-    Reason.BUDGET: "its budget is used up",
-    Reason.DEADLINE: "its deadline is past",
-    Reason.CLOSED: "it was closed",
-}
-
-
-@dataclass(slots=True)
-class Logged:
-    """An entry, how many uploads the log has up to it, and the plan that answered it, if it is known."""
-
-    entry: Entry
-    uploads: int
-    plan: Plan | None = None
+CHANGES_THE_PAST = Correction | ArmAdded | ArmWithdrawn
 
 
 class Server:
@@ -72,7 +45,8 @@ class Server:
     anew from the log with the entry applied, by the same fold. Once the best arm is known, or the study is over
     for another reason, the verdict stays, whatever comes later; `now` is what the data say then.
 
-    `start` is a tally that everybody knows from the beginning (a simulation's first pull of each arm).
+    `start` is a tally that everybody knows from the beginning (a simulation's first pull of each arm). The log
+    itself is kept by `past`, in memory if nobody says otherwise; a server keeps only what the next entry needs.
 
     >>> import bestarm
     >>> problem = bestarm.Problem(["A", "B"], sigma=0.1, sites="alike")
@@ -85,31 +59,29 @@ class Server:
     (True, 1)
     """
 
-    def __init__(self, method: Method, start: Tally | None = None) -> None:
+    def __init__(self, method: Method, start: Tally | None = None, past: Past | None = None) -> None:
         if method.kind is Kind.SYNCHRONOUS:
             raise UserError(
                 f"{method.name} works in rounds in which all agents wait; it can only be simulated."
             )
         self.original = method  # for the problem as the study began
-        self.method = method  # for the arms that there are now
         self.terms = Terms.of(method)
-        self.arms: tuple[str, ...] = method.problem.arms  # all that there ever were
-        self.withdrawn: frozenset[str] = frozenset()
-        self.start = Tally.empty(len(self.arms)) if start is None else start
-        self.entries: list[Logged] = []
-        self.log: list[Upload] = []  # the uploads among the entries
-        self.corrected: dict[tuple[str, int], Tally] = {}  # what an upload should have said
+        self.past: Past = Memory() if past is None else past
+        arms = method.problem.arms
+        self.known = Fold(method, method, arms, Tally.empty(len(arms)) if start is None else start)
+        self.length = 0  # of the log
         self.sites: dict[str, Join] = {}  # every agent, by its last join
         self.sequences: dict[str, int] = {}  # of each agent's last upload
         self.stopped_at: int | None = None  # how many uploads there were when it was settled
-        self._over: int | None = None  # the place of the first entry that is answered with the end
+        self.over_at: int | None = None  # the place of the first entry that is answered with the end
         self.closed: Reason | None = None
         self.last_words = ""  # what could be said when it was closed
         self.asked: dict[str, int | None] = {}  # pulls in the plan that answered an agent's last entry
-        self._numbers: dict[str, int] = {}  # of the agents, in the order in which they came
-        self.places: dict[str, int] = {}  # of an entry's id among the entries
-        self.last: dict[str, int] = {}  # of each agent's last entry, the same
-        self._refold()
+        self.numbers: dict[str, int] = {}  # of the agents, in the order in which they came
+        self.last: dict[str, int] = {}  # the place of each agent's last entry
+        self.grew: list[int] = []  # the places at which arms came
+        self.plates: dict[str, list[tuple[int, int]]] = {}  # since which place an agent works on so many
+        self.unanswered = False  # whether the last entry is an upload that no plan has answered
         self.reading = method.read(self.state)
         self.verdict = method.judge(self.state, self.reading)
 
@@ -122,6 +94,38 @@ class Server:
         return server
 
     # What it knows
+
+    @property
+    def method(self) -> Method:
+        """The method for the arms that there are now."""
+        return self.known.method
+
+    @property
+    def state(self) -> Any:
+        """What the method keeps of all batches."""
+        return self.known.state
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """All arms that there ever were."""
+        return self.known.arms
+
+    @property
+    def uploads(self) -> int:
+        """How many uploads the log has."""
+        return self.known.uploads
+
+    @property
+    def entries(self) -> list[Logged]:
+        """The log, where it is in memory."""
+        assert isinstance(self.past, Memory)
+        return self.past.entries
+
+    @property
+    def log(self) -> list[Upload]:
+        """The uploads among the entries, where they are in memory."""
+        assert isinstance(self.past, Memory)
+        return self.past.log
 
     @property
     def stopped(self) -> bool:
@@ -141,19 +145,19 @@ class Server:
     @property
     def total(self) -> Tally:
         """All uploads together, as they were corrected, and the start."""
-        return Tally.of(self._pulls, self._sums, self._squares if self.method.squares else None)
+        return self.known.total
 
     @property
     def samples(self) -> int:
         """All pulls of the total."""
-        return self._samples
+        return self.known.samples
 
     def download(self) -> Download | Stop:
         """What an agent without a plan is told that makes its own."""
         fingerprint = self.terms.fingerprint
         if self.over:
-            return self._stop()
-        return Download(fingerprint, self.total, arms=self._named(len(self.entries)))
+            return self.stop()
+        return Download(fingerprint, self.total, arms=self._named(self.length))
 
     # What it is told
 
@@ -162,48 +166,74 @@ class Server:
 
         After the end an upload is still recorded, and the verdict stays what it was.
         """
-        place = self.places.get(entry.id)
-        if place is None:
+        logged = self.past.find(entry.id)
+        if logged is None:
             self.append(entry)
-            place = len(self.entries) - 1
-        elif not _same(self.entries[place].entry, entry):
-            raise _conflict(entry)
-        return self.answer(place)
+            return self.answer(self.length - 1)
+        same_entry(logged.entry, entry)
+        return self.answer(logged.place)
 
-    def append(self, entry: Entry, plan: Plan | None = None) -> None:
-        """Add an entry that is not in the log yet, with the plan that answered it, if it is known."""
-        self._check(entry)
+    def append(self, entry: Entry, plan: Plan | None = None, anew: Fold | None = None) -> None:
+        """Add an entry that is not in the log yet, with the plan that answered it, if it is known.
+
+        For an entry that changes the past, `anew` may be the new reading of the log, made as far as somebody
+        came; the rest is read here.
+        """
+        check(entry, self)
         # Everything that can fail comes first, so that a refused entry leaves no trace.
         match entry:
             case Upload():
                 self._fold(entry)
-                self.log.append(entry)
                 self.sequences[entry.agent] = entry.sequence
             case Join():
-                self.sites[entry.agent] = entry
-            case Correction():
-                self._again(corrected=self.corrected | {(entry.agent, entry.sequence): entry.tally})
-            case ArmAdded():
-                self._again(added=(entry.arm, entry.features))
-            case ArmWithdrawn():
-                self._again(withdrawn=self.withdrawn | {entry.arm})
+                self._joins(entry)
+            case Correction() | ArmAdded() | ArmWithdrawn():
+                self.known = self._made(self.known.changed(entry) if anew is None else anew)
             case Close():
                 self._close(entry.cause)
             case Reopen():
                 self.closed, self.last_words = None, ""
         if isinstance(entry, FromSite):
-            if entry.agent not in self._numbers:
-                self._numbers[entry.agent] = len(self._numbers)
+            if entry.agent not in self.numbers:
+                self.numbers[entry.agent] = len(self.numbers)
                 self.sites.setdefault(entry.agent, Join(entry.agent))
-            self.last[entry.agent] = len(self.entries)
+            self.last[entry.agent] = self.length
             self.asked[entry.agent] = None if plan is None else plan.size
-        self.places[entry.id] = len(self.entries)
-        self.entries.append(Logged(entry, len(self.log), plan))
+        elif isinstance(entry, ArmAdded):
+            self.grew.append(self.length)
+        self.unanswered = isinstance(entry, Upload) and plan is None
+        self.past.add(Logged(entry, self.length, self.uploads, plan))
+        self.length += 1
         if not self.stopped and self.closed is None and not isinstance(entry, SAYS_NOTHING):
             self.reading = self.method.read(self.state)
             self.verdict = self.method.judge(self.state, self.reading)
             if self.verdict.stopped:
-                self.stopped_at, self._over = len(self.log), len(self.entries) - 1
+                self.stopped_at, self.over_at = self.uploads, self.length - 1
+
+    def _joins(self, join: Join) -> None:
+        self.sites[join.agent] = join
+        before = self.plates.get(join.agent)
+        if join.plates != (before[-1][1] if before else 1):
+            self.plates.setdefault(join.agent, []).append((self.length, join.plates))
+
+    def _fold(self, upload: Upload) -> None:
+        """One more upload; if its numbers can't be computed with, the state is made anew without it."""
+        try:
+            self.known.add(upload, self.number(upload.agent))
+        except (ArithmeticError, np.linalg.LinAlgError):
+            if isinstance(self.past, Memory):
+                self.known = self._made(self.known.changed(upload))
+            raise
+
+    def number(self, agent: str) -> int:
+        """Which site it is, in the order in which they came."""
+        return self.numbers.get(agent, len(self.numbers))
+
+    def _made(self, anew: Fold) -> Fold:
+        """A new reading of the log, with all uploads."""
+        for upload in self.past.uploads(anew.uploads):
+            anew.add(upload, self.number(upload.agent))
+        return anew
 
     def _close(self, cause: Reason) -> None:
         """The verdict stays as it is from here on, and says why; so does what can be said."""
@@ -213,10 +243,8 @@ class Server:
         self.verdict = replace(self.verdict, reason=cause)
         self.last_words = standing(self.method, self.state).summary
         if cause in FINAL:
-            last = self.entries[-1] if self.entries else None
-            used_up = cause is Reason.BUDGET and last is not None and isinstance(last.entry, Upload)
             # The upload that used up the budget is answered with the end, if it was not answered before.
-            self._over = len(self.entries) - (used_up and last is not None and last.plan is None)
+            self.over_at = self.length - (cause is Reason.BUDGET and self.unanswered)
 
     def due(self, past: bool) -> Close | None:
         """The end that has come, to be appended: the budget is used up, or the deadline is `past`."""
@@ -229,219 +257,52 @@ class Server:
             return Close("deadline", "deadline", Reason.DEADLINE, problem.deadline.isoformat())
         return None
 
+    def place(self, id: str) -> int | None:
+        """Where the entry with this id stands in the log."""
+        logged = self.past.find(id)
+        return None if logged is None else logged.place
+
     def knows(self, entry: Entry) -> bool:
         """Whether the log has an entry with this id."""
-        return entry.id in self.places
+        return self.past.find(entry.id) is not None
+
+    # What it answers
 
     def answer(self, place: int) -> Download | Stop:
         """What the entry at this place was answered; a plan is made once, and kept with its entry."""
-        logged, recent = self.entries[place], place == len(self.entries) - 1
-        uploads = logged.uploads
-        if self._over is not None and place >= self._over and logged.plan is None:
-            return self._stop()
-        if logged.plan is None and isinstance(logged.entry, FromSite):
-            state = self.state if recent else self._state_after(uploads)
-            logged.plan = self._plan(logged.entry.agent, state, self.reading if recent else None)
-            if self.last[logged.entry.agent] == place:
-                self.asked[logged.entry.agent] = logged.plan.size
+        logged, recent = self.entries[place], place == self.length - 1
+        entry = logged.entry
+        if self.ends(logged):
+            return self.stop()
+        if logged.plan is None and isinstance(entry, FromSite):
+            state = self.state if recent else self._state_after(logged.uploads)
+            logged.plan = self._plan(entry.agent, state, self.reading if recent else None)
+            self.unanswered = self.unanswered and not recent
+            if self.last[entry.agent] == place:
+                self.asked[entry.agent] = logged.plan.size
         total = None
         if self.original.recipe.sends_total:
             total = self.total if recent else self._total_after(place)
-        return Download(
-            self.terms.fingerprint, total, logged.plan, self._named(place), self._gone(), self._times(place)
-        )
+        return self.said_to(logged, total)
 
-    def _stop(self) -> Stop:
+    def ends(self, logged: Logged) -> bool:
+        """Whether an entry was answered with the end."""
+        return self.over_at is not None and logged.place >= self.over_at and logged.plan is None
+
+    def said_to(self, logged: Logged, total: Tally | None) -> Download:
+        """The answer to an entry that has its plan; `total` is what was known then, where it is sent."""
+        place, entry = logged.place, logged.entry
+        times = self._times(entry.agent, place) if isinstance(entry, FromSite) else 1
+        fingerprint = self.terms.fingerprint
+        return Download(fingerprint, total, logged.plan, self._named(place), self._gone(), times)
+
+    def stop(self) -> Stop:
+        """What everybody is told at the end."""
         return Stop(self.terms.fingerprint, self.verdict, self.last_words)
-
-    def _gone(self) -> tuple[str, ...]:
-        """The arms that were withdrawn, in their order."""
-        return tuple(arm for arm in self.arms if arm in self.withdrawn)
-
-    def _named(self, place: int) -> tuple[str, ...]:
-        """The arms that there were when the entry at this place came, if they were not the problem's own."""
-        if self.arms == self.original.problem.arms:
-            return ()
-        later = sum(isinstance(logged.entry, ArmAdded) for logged in self.entries[place + 1 :])
-        arms = self.arms[: len(self.arms) - later]
-        return () if arms == self.original.problem.arms else arms
 
     def last_answer(self, agent: str) -> Download | Stop:
         """What an agent that comes back is told: the answer to the last entry that it sent."""
-        return self._stop() if self.over else self.answer(self.last[agent])
-
-    # The checks
-
-    def _check(self, entry: Entry) -> None:
-        self._check_open(entry)
-        match entry:
-            case Upload():
-                self._check_upload(entry)
-            case Correction():
-                if self.sequences.get(entry.agent, 0) < entry.sequence or entry.sequence < 1:
-                    raise ProtocolError(
-                        f"correction: agent {entry.agent!r} has no upload {entry.sequence} to correct."
-                    )
-                self._check_correction(entry)
-            case ArmAdded():
-                self._check_arm_added(entry)
-            case ArmWithdrawn():
-                if entry.arm not in self.method.problem.arms:
-                    raise ProtocolError(f"arm: {entry.arm!r} is not an arm of the study.")
-                if len(self.method.problem.arms) <= 2:
-                    raise ProtocolError("arm: a study needs at least two arms; close it instead.")
-            case Join():
-                check_site(entry)
-                unknown = set(entry.cannot) - set(self.arms)
-                if unknown:
-                    raise ProtocolError(f"join: {min(unknown)!r} is not an arm of the study.")
-                if not set(self.method.problem.arms) - set(entry.cannot):
-                    raise ProtocolError("join: a site must be able to do at least one arm.")
-
-    def _check_open(self, entry: Entry) -> None:
-        """After the answer, budget or deadline data are still recorded; a study that was closed takes none."""
-        late = Upload | Join | Correction if self.closed in FINAL else Correction | Reopen
-        if self.closed is not None and not isinstance(entry, late):
-            again = " and can't be opened again" if isinstance(entry, Reopen) else ""
-            raise Over(f"the study is over{again} ({ENDED[self.closed]}); nothing more can be added to it.")
-        if self.stopped and isinstance(entry, ArmAdded | ArmWithdrawn):
-            raise Over("the study is over (the best arm is known); its arms stay as they are.")
-
-    def _check_upload(self, upload: Upload) -> None:
-        check_sender(upload, self.terms)
-        check_tally(upload.tally, self.terms, self.arms)
-        expected = self.sequences.get(upload.agent, 0) + 1
-        if upload.sequence != expected:
-            raise Gap(
-                f"upload: agent {upload.agent!r} sent sequence {upload.sequence}; the next one is {expected}, "
-                "so an earlier upload is missing and must be sent first."
-            )
-        tally = upload.tally
-        sums = map(add, map(self._sums.__getitem__, tally.arms), tally.sums)
-        if not self._samples + tally.samples < MOST_PULLS or not all(map(math.isfinite, sums)):
-            raise ProtocolError("tally: with it the total would be too large for a number to hold.")
-
-    def _check_correction(self, entry: Correction) -> None:
-        check_tally(entry.tally, self.terms, self.arms)
-        key = (entry.agent, entry.sequence)
-        known = next(upload.tally for upload in self.log if (upload.agent, upload.sequence) == key)
-        if self.samples - self.corrected.get(key, known).samples + entry.tally.samples >= MOST_PULLS:
-            raise ProtocolError("tally: with it the total would be too large for a number to hold.")
-
-    def _check_arm_added(self, entry: ArmAdded) -> None:
-        if not self.method.test.arms_may_come:
-            raise ProtocolError(
-                f"arm: the test {self.method.test.name} counts its arms at the beginning, and its promise "
-                "would not hold with another one; start a new study."
-            )
-        if entry.arm in self.arms:
-            raise ProtocolError(f"arm: the study has, or had, an arm {entry.arm!r} already.")
-
-    # The fold
-
-    def _refold(self) -> None:
-        """Make everything anew that the log leads to, for the arms that there are now."""
-        places = {name: k for k, name in enumerate(self.method.problem.arms)}
-        self._active = {arm: places[name] for arm, name in enumerate(self.arms) if name in places}
-        self._samples, self._pulls, self._sums = 0, [0] * len(self.arms), [0.0] * len(self.arms)
-        self._squares = [0.0] * len(self.arms)
-        for tally in (self.start, *map(self._right, self.log)):
-            self._count(tally)
-        self.state = self._state_after(len(self.log))
-
-    def _state_after(self, uploads: int) -> Any:
-        """The state after the first so many uploads."""
-        state = self.method.begin(self._seen(self.start))
-        for upload in self.log[:uploads]:
-            state = self._folded(state, upload)
-        return state
-
-    def _seen(self, tally: Tally) -> Tally:
-        """A tally with the arms that there are now, and no others."""
-        if len(self._active) == len(self.arms) == tally.size:
-            return tally
-        return tally.renumbered(self._active, len(self._active))
-
-    def _fold(self, upload: Upload) -> None:
-        """One more upload; if its numbers can't be computed with, the state is made anew without it."""
-        try:
-            self.state = self._folded(self.state, upload)
-        except (ArithmeticError, np.linalg.LinAlgError):
-            self._refold()
-            raise
-        self._count(self._right(upload))
-
-    def _folded(self, state: Any, upload: Upload) -> Any:
-        """The state with one more upload; the given one is used up."""
-        seen = self.said(upload)
-        if not seen.arms:
-            return state
-        return self.method.fold(state, seen, self._numbers.get(upload.agent, len(self._numbers)))
-
-    def said(self, upload: Upload) -> Tally:
-        """What the statistics see of an upload: as it was corrected, with the arms that there are now."""
-        return self._seen(self._right(upload))
-
-    def _right(self, upload: Upload) -> Tally:
-        """What an upload says, as it was corrected."""
-        return self.corrected.get((upload.agent, upload.sequence), upload.tally)
-
-    def _count(self, tally: Tally) -> None:
-        self._samples += tally.samples
-        for arm, count, total in zip(tally.arms, tally.counts, tally.sums, strict=True):
-            self._pulls[arm] += count
-            self._sums[arm] += total
-        for arm, square in zip(tally.arms, tally.squares, strict=False):  # mostly there are no squares
-            self._squares[arm] += square
-
-    def _again(
-        self,
-        corrected: dict[tuple[str, int], Tally] | None = None,
-        withdrawn: frozenset[str] | None = None,
-        added: tuple[str, tuple[float, ...] | None] | None = None,
-    ) -> None:
-        """Read the log again with something changed."""
-        if corrected is not None:
-            self.corrected = corrected
-        if withdrawn is not None:
-            self.method = self._built(self.method.problem.without(withdrawn), len(withdrawn))
-            self.withdrawn = withdrawn
-        if added is not None:
-            self.method = self._built(self.method.problem.with_arm(*added), len(self.withdrawn))
-            self.arms = (*self.arms, added[0])
-        self._refold()
-
-    def _built(self, problem: Problem, withdrawn: int) -> Method:
-        method = self.original
-        counted = len(problem.arms) + withdrawn
-        return compose(method.recipe, problem, method.agents, method.parameters, counted)
-
-    def _total_after(self, place: int) -> Tally:
-        """The total as it was when the entry at this place came."""
-        before = [logged.entry for logged in self.entries[: place + 1]]
-        right = {(entry.agent, entry.sequence): entry for entry in before if isinstance(entry, Correction)}
-        rows = self.start.rows
-        for entry in before:
-            if isinstance(entry, Upload):
-                for arm, row in right.get((entry.agent, entry.sequence), entry).tally.rows.items():
-                    known = rows.get(arm)
-                    rows[arm] = row if known is None else [a + b for a, b in zip(known, row, strict=True)]
-        return Tally.from_rows(rows, len(self._named(place) or self.original.problem.arms))
-
-    def _times(self, place: int) -> int:
-        """How many batches the site of the entry at this place may have in hand, as it said last before it."""
-        entry = self.entries[place].entry
-        if not isinstance(entry, FromSite):
-            return 1
-        if self.sites[entry.agent].plates == 1 or place >= self.last[entry.agent]:
-            return self._at_once(self.sites[entry.agent])
-        before = (logged.entry for logged in reversed(self.entries[: place + 1]))
-        joined = (one for one in before if isinstance(one, Join) and one.agent == entry.agent)
-        return self._at_once(next(joined, Join(entry.agent)))
-
-    def _at_once(self, site: Join) -> int:
-        """As many as the site takes; one where there is a budget, which is shared out plan by plan."""
-        return site.plates if self.method.problem.budget is None else 1
+        return self.stop() if self.over else self.answer(self.last[agent])
 
     def answer_now(self, agent: str, silent: Collection[str] = ()) -> tuple[Download, Plan]:
         """What a site is told from all that is known, and the plan in it; the same for all that work alike.
@@ -451,9 +312,50 @@ class Server:
         """
         plan = self._plan(agent, self.state, self.reading, silent)
         total = self.total if self.original.recipe.sends_total else None
-        named = self._named(len(self.entries))
-        times = self._at_once(self.sites[agent])
+        named = self._named(self.length)
+        times = self._at_once(self.sites[agent].plates)
         return Download(self.terms.fingerprint, total, plan, named, self._gone(), times), plan
+
+    def arms_at(self, place: int) -> tuple[str, ...]:
+        """All arms that there had been when the entry at this place came."""
+        later = sum(grown > place for grown in self.grew)
+        return self.arms[: len(self.arms) - later]
+
+    def _gone(self) -> tuple[str, ...]:
+        """The arms that were withdrawn, in their order."""
+        return tuple(arm for arm in self.arms if arm in self.known.withdrawn)
+
+    def _named(self, place: int) -> tuple[str, ...]:
+        """The arms that there were when the entry at this place came, if they were not the problem's own."""
+        arms = self.arms_at(place)
+        return () if arms == self.original.problem.arms else arms
+
+    def _state_after(self, uploads: int) -> Any:
+        """The state after the first so many uploads, as they are read now."""
+        anew = self.known.changed(Join(""))
+        for upload in self.past.uploads(0, uploads):
+            anew.add(upload, self.number(upload.agent))
+        return anew.state
+
+    def _total_after(self, place: int) -> Tally:
+        """The total as it was when the entry at this place came."""
+        before = [logged.entry for logged in self.entries[: place + 1]]
+        right = {(entry.agent, entry.sequence): entry for entry in before if isinstance(entry, Correction)}
+        tallies = (
+            right.get((entry.agent, entry.sequence), entry).tally
+            for entry in before
+            if isinstance(entry, Upload)
+        )
+        return total_of(self.known.start, tallies, len(self.arms_at(place)))
+
+    def _times(self, agent: str, place: int) -> int:
+        """How many batches a site may have had in hand after the entry at this place, as it had said last."""
+        before = [plates for since, plates in self.plates.get(agent, ()) if since <= place]
+        return self._at_once(before[-1] if before else 1)
+
+    def _at_once(self, plates: int) -> int:
+        """As many as the site takes; one where there is a budget, which is shared out plan by plan."""
+        return plates if self.method.problem.budget is None else 1
 
     def _plan(self, agent: str, state: Any, reading: Reading | None, silent: Collection[str] = ()) -> Plan:
         """The next plan of a site, in the numbers of all arms that there ever were."""
@@ -464,7 +366,7 @@ class Server:
         plan = self.method.make(state, site.plate, cannot, reading, site.room, most)
         if len(names) == len(self.arms):
             return plan
-        return plan.renumbered({local: arm for arm, local in self._active.items()})
+        return plan.renumbered({local: arm for arm, local in self.known.active.items()})
 
     def _most(self, agent: str, silent: Collection[str]) -> int | None:
         """How many pulls a plan may have, where there is a budget.
@@ -482,17 +384,25 @@ class Server:
         return max(min(free, max(share, self.sites[agent].plate or 0)), 0)
 
 
-def _same(known: Entry, sent: Entry) -> bool:
-    """Whether an entry was sent again; how many arms there were that it does not name does not matter."""
+def total_of(start: Tally, tallies: Iterable[Tally], arms: int) -> Tally:
+    """What some tallies add up to, one after the other."""
+    rows = start.rows
+    for tally in tallies:
+        for arm, row in tally.rows.items():
+            known = rows.get(arm)
+            rows[arm] = row if known is None else [a + b for a, b in zip(known, row, strict=True)]
+    return Tally.from_rows(rows, arms)
+
+
+def same_entry(known: Entry, sent: Entry) -> None:
+    """Refuse another entry by the same id; how many arms there were that it does not name does not matter."""
     if isinstance(known, Upload | Correction) and isinstance(sent, type(known)):
-        return known == replace(sent, tally=sent.tally.resized(known.tally.size))
-    return known == sent
-
-
-def _conflict(entry: Entry) -> Conflict:
-    if isinstance(entry, Upload):
-        return Conflict(
-            f"upload: agent {entry.agent!r} sent sequence {entry.sequence} before with another tally; "
+        sent = replace(sent, tally=sent.tally.resized(known.tally.size))
+    if known == sent:
+        return
+    if isinstance(sent, Upload):
+        raise Conflict(
+            f"upload: agent {sent.agent!r} sent sequence {sent.sequence} before with another tally; "
             "two processes may be using one agent's name."
         )
-    return Conflict(f"{entry.word}: the log has another entry with the id {entry.id!r}.")
+    raise Conflict(f"{sent.word}: the log has another entry with the id {sent.id!r}.")

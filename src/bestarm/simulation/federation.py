@@ -113,7 +113,7 @@ class Federation:
     @property
     def communications(self) -> int:
         """So far; the upload that settles it has no download."""
-        return messages(len(self.server.log), self.server.stopped_at or 0)
+        return messages(self.server.uploads, self.server.stopped_at or 0)
 
 
 def _unlimited(method: Method, any_reward: bool) -> Method:

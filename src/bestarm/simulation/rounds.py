@@ -37,7 +37,7 @@ def run_rounds(
             observe(server)
             if server.samples >= max_samples:
                 break
-    uploads = len(server.log)
+    uploads = server.uploads
     return Outcome(
         arm=server.arms.index(server.verdict.leader),
         stopped=server.stopped,

@@ -26,8 +26,8 @@ def news(join: Join, server: Server) -> Join | None:
     said = replace(join, journal=join.journal or known.journal)
     if known.journal not in (None, said.journal):
         raise Refused(OTHER_JOURNAL.format(agent=join.agent), "other-journal", 409)
-    place = server.places.get(said.id)
-    if place is not None and server.entries[place].entry in (join, said):
+    logged = server.past.find(said.id)
+    if logged is not None and logged.entry in (join, said):
         return None  # it may have been on its way for long
     if said.number > known.number:
         return said

@@ -138,7 +138,7 @@ class Ledger:
 
     def _look_at(self, upload: Upload, judged: Judged) -> None:
         """One more batch."""
-        tally = self.server.said(upload)
+        tally = self.server.known.said(upload)
         self._items += max(tally.counts, default=0)
         if self.comparisons is not None and tally.arms:
             with np.errstate(all="ignore"):

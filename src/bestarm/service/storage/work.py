@@ -95,7 +95,7 @@ class Work:
     def take(self, study: Charter, upload: Upload, received_at: str) -> Taken:
         """Append an upload to the log of a study that is locked, or find it there."""
         ledger = self.ledger(study)
-        place = ledger.server.places.get(upload.id)
+        place = ledger.server.place(upload.id)
         return self._add(ledger, upload, received_at) if place is None else self._again(ledger, upload, place)
 
     def begin_with(self, study: Charter, uploads: Iterable[Upload], received_at: str) -> None:
@@ -132,10 +132,10 @@ class Work:
     def change(self, study: Charter, entry: Entry, received_at: str) -> int:
         """Append what somebody does to a study that is locked, or find it there; its position in the log."""
         ledger = self.ledger(study)
-        place = ledger.server.places.get(entry.id)
+        place = ledger.server.place(entry.id)
         if place is None:
             self._add(ledger, entry, received_at)
-            return ledger.server.places[entry.id] + 1
+            return ledger.length
         self._again(ledger, entry, place)
         return place + 1
 

@@ -29,6 +29,6 @@ def ruled_out_since(method: Method, rows: Iterable[Any]) -> dict[str, Since]:
     since: dict[str, Since] = {}
     for row in rows:
         server.append(entry_from(row.kind, json.loads(row.body), server.arms))
-        here = Since(len(server.log), server.samples, row.received_at)
+        here = Since(server.uploads, server.samples, row.received_at)
         since = {arm: since.get(arm, here) for arm in ruled_out(server.method, server.state)}
     return since

@@ -57,7 +57,7 @@ def replay(export: ExportObject | ExportFile) -> Server:
             raise ServiceError(f"the log is not in order: position {position} is missing.")
         if not isinstance(entry, Upload):
             continue
-        place = len(server.log)
+        place = server.uploads
         if entries is not None and not _same(next(uploads, None), row, place):
             raise ServiceError(f"the upload at position {place} is not the one in the log.")
         if verdicts is not None:
