@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bestarm.agreement import Agreement
 from bestarm.core.arrays import Floats
 from bestarm.core.batch import Batch
 from bestarm.core.mixture import LOG_2, log_worths
@@ -115,6 +116,22 @@ class Oddities:
     def found(self, comparisons: Comparisons) -> tuple[Oddity, ...]:
         """All that is odd now."""
         return (*self._batches(), *self._noise(), *self._disagreements(comparisons))
+
+    def agreement(self, comparisons: Comparisons, leader: int, other: int) -> Agreement | None:
+        """What each site by itself says of a leader and another arm; None while it has not led for long."""
+        if leader not in comparisons.bases[1:] or other < 0 or other == leader:
+            return None
+        row = 1 + comparisons.bases[1:].index(leader)
+        residual, freedom = self.of_arms.sum(axis=1).tolist()
+        sigma = self.known or (math.sqrt(residual / freedom) if freedom > 0.0 else math.nan)
+        if not math.isfinite(sigma):
+            return None
+        accounts = []
+        for site, place in self.sites.items():
+            known = self.orders.get((row, place), {}).get(other)
+            if known is not None:
+                accounts.append((site, known[0], known[1]))
+        return Agreement.of(self.names[leader], self.names[other], self.upward, sigma, accounts)
 
     # One sigma
 

@@ -32,6 +32,18 @@ def percent(share: float) -> str:
     return f"{100 * share:.4g} %"
 
 
+def share(evidence: float) -> str:
+    """How much there is of the evidence that is needed: whole percents, and 100 % only when there is all of it.
+
+    >>> share(0.576), share(0.9999), share(1.3), share(0.001), share(0)
+    ('58 %', '99 %', '100 %', 'under 1 %', '0 %')
+    """
+    if evidence >= 1.0:
+        return "100 %"
+    rounded = math.floor(100.0 * max(evidence, 0.0) + 0.5)
+    return "under 1 %" if rounded == 0 and evidence > 0.0 else f"{min(rounded, 99)} %"
+
+
 def count(number: int, thing: str) -> str:
     """So many things.
 
@@ -97,7 +109,7 @@ def so_far(found: Mapping[str, Any]) -> str:
     verdict, rest = found["verdict"], found["remaining"]
     more = "" if rest is None else f"; about {number(rest['low'])} to {number(rest['high'])} samples to go"
     said = "" if found["standing"]["error"] is None else f" {found['standing']['sentence']}"
-    return f"{verdict['leader']} leads, evidence {percent(min(verdict['evidence'], 1.0))}{more}.{said}"
+    return f"{verdict['leader']} leads, evidence {share(verdict['evidence'])}{more}.{said}"
 
 
 def limits(found: Mapping[str, Any]) -> list[str]:
@@ -116,9 +128,22 @@ def limits(found: Mapping[str, Any]) -> list[str]:
 
 
 def best_first(found: Mapping[str, Any]) -> list[int]:
-    """The places of the arms in the order of their means; those without one come last."""
-    ahead, means = 1 if found["problem"].get("goal") == "lowest" else -1, [arm["mean"] for arm in found["arms"]]
-    return sorted(range(len(means)), key=lambda k: (means[k] is None, ahead * (means[k] or 0.0)))
+    """The places of the arms: the leader, then by what is shown of them, their differences or else their means.
+
+    Those of which nothing is known come last.
+    """
+    ahead = 1.0 if found["problem"].get("goal") == "lowest" else -1.0
+    apart = found["differences"][0] if found["differences"] else None
+
+    def key(place: int) -> tuple[bool, bool, bool, float]:
+        arm, known = found["arms"][place], None
+        if apart is not None:
+            known = 0.0 if apart["to"] == arm["arm"] else apart["arms"][place]["difference"]
+        value = arm["mean"] if known is None else known
+        leads = arm["arm"] == found["verdict"]["leader"] and arm["pulls"] > 0
+        return not leads, value is None, apart is not None and known is None, ahead * (value or 0.0)
+
+    return sorted(range(len(found["arms"])), key=key)
 
 
 class ArmColumns(NamedTuple):

@@ -8,6 +8,7 @@ from enum import Enum
 from html import escape
 
 from bestarm.notebook import meter
+from bestarm.shown import share
 
 
 class Reason(Enum):
@@ -76,7 +77,7 @@ class Verdict:
     @property
     def progress(self) -> str:
         """How much there is of the evidence that is needed; 100 % only when there is all of it."""
-        return f"{int(100 * min(self.evidence, 1.0))} % of the evidence"
+        return f"{share(self.evidence)} of the evidence"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(str(self))}</p>" + meter(self.evidence, self.progress)

@@ -12,11 +12,11 @@ from rich.table import Table
 
 from bestarm.cli import changes
 from bestarm.cli.create import EXAMPLES, create
-from bestarm.cli.output import Format, count, make_table, number, percent, print_json, print_table
+from bestarm.cli.output import Format, count, make_table, number, print_json, print_table
 from bestarm.cli.server import Agent, Journal, Output, Study, Token, Url, place
 from bestarm.client.connection import Connection, Settings, resolve
 from bestarm.errors import ServiceError
-from bestarm.shown import arm_columns, headline, limits
+from bestarm.shown import arm_columns, headline, limits, share
 from bestarm.whole_file import write_whole
 
 app = typer.Typer(
@@ -63,7 +63,7 @@ def every(
             row["method"],
             number(row["samples"]),
             number(row["uploads"]),
-            percent(min(verdict["evidence"], 1.0)),
+            share(verdict["evidence"]),
             verdict["leader"] if row["uploads"] else "–",
         )
     print_table(table if found["studies"] else "There are no studies yet; `bestarm study create` makes one.")

@@ -38,6 +38,7 @@ ROUTES = {
     ("GET", "/v1/studies/ligands/sites/lab-a"): {"admin", "viewer"},
     ("GET", "/v1/studies/ligands/log"): {"admin", "viewer"},
     ("GET", "/v1/studies/ligands/export"): {"admin", "viewer"},
+    ("GET", "/v1/studies/ligands/report"): {"admin", "viewer"},
 }
 CALLERS = ("admin", "agent", "viewer", "other-agent", "other-viewer")
 

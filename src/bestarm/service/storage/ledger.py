@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bestarm.agreement import Agreement
 from bestarm.core.counting import messages
 from bestarm.core.plan import Plan
 from bestarm.differences import NOBODY, Comparisons, Differences, differences
@@ -115,7 +116,7 @@ class Ledger:
         if isinstance(entry, FromSite):
             self.server.asked[entry.agent] = asked
         if isinstance(entry, ByHand):
-            self.happened.append(Happened(self.length, entry, received_at, late))
+            self.happened.append(Happened(self.length, entry, received_at, late, len(self.judged)))
 
     def _look_again(self) -> None:
         """Begin anew with what people see of the batches: the log says something else now."""
@@ -214,12 +215,22 @@ class Ledger:
             happened=tuple(self.happened),
             now=self.server.now if self.server.over or self.server.closed else self.server.verdict,
             last_words=self.server.last_words,
+            agreement=self._agreement(),
             items=self._items if self.server.method.problem.items else None,
         )
 
     def _warnings(self) -> tuple[Oddity, ...]:
         with np.errstate(all="ignore"):
             return () if self.comparisons is None else self.oddities.found(self.comparisons)
+
+    def _agreement(self) -> Agreement | None:
+        """Site by site, the leader and the control, or the challenger where there is none."""
+        verdict, problem = self.server.verdict, self.server.method.problem
+        control = problem.control
+        other = verdict.challenger if control in (None, verdict.leader) else control
+        if self.comparisons is None or other is None:
+            return None
+        return self.oddities.agreement(self.comparisons, self._place(verdict.leader), self._place(other))
 
     def _differences(self) -> tuple[Differences, ...]:
         server = self.server

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bestarm.agreement import Agreement
 from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
 from bestarm.differences import Differences
@@ -69,6 +70,7 @@ class Happened:
     entry: ByHand
     received_at: str
     late: bool
+    uploads: int = 0  # that there were before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ class Overview:
     happened: tuple[Happened, ...]
     now: Verdict
     last_words: str
+    agreement: Agreement | None = None  # of the sites, on the leader and one other arm
     items: int | None = None  # that were tried, where the study has items
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Upload, entry_from
 from bestarm.service.storage.overview import Overview
+from bestarm.service.view.better import against_control
 from bestarm.verdict import ENDS, Reason
 
 MOST_EVENTS = 50
@@ -29,7 +30,7 @@ def end(overview: Overview) -> dict[str, Any] | None:
         "why": why,
         "by": by,
         "at": at,
-        "said": " ".join([said, *_against_control(overview)]),
+        "said": " ".join(filter(None, [said, against_control(overview)])),
         "later": _later(overview),
     }
 
@@ -49,24 +50,6 @@ def _later(overview: Overview) -> str:
     settled = ", and nothing would be settled" if verdict.stopped else ""
     would = f"the answer would be {now.leader}" if now.stopped else f"{now.leader} would lead{settled}"
     return f"{what} came after the end, and the verdict stays; now {would}."
-
-
-def _against_control(overview: Overview) -> list[str]:
-    """How much better the leader is than the control, where that is known."""
-    leader = overview.verdict.leader
-    for found in overview.differences:
-        rows = found.to_json(overview.method.problem.arms)["arms"]
-        row = next((one for one in rows if one["arm"] == leader), None)
-        if found.role != "control" or row is None or row["low"] is None or leader == found.to:
-            continue
-        if row["low"] < 0.0 < row["high"]:
-            return [f"Whether {leader} is above or below {found.to}, the control, is not known yet."]
-        side, low, high = "above", row["low"], row["high"]
-        if high <= 0.0:
-            side, low, high = "below", -high, -low
-        by = f"{abs(row['difference']):.3g} ({low:.3g} to {high:.3g})"
-        return [f"{leader} is {side} {found.to}, the control, by {by}."]
-    return []
 
 
 def budget(overview: Overview) -> dict[str, int] | None:

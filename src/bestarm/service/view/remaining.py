@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
 from bestarm.methods import Method, Verdict
+from bestarm.problem.aims import last_moment
+from bestarm.service.storage import clock
+from bestarm.service.storage.overview import Judged, Overview
 
 WAVER = 0.1  # of the samples so far: evidence close to 1 may fall back before it gets there
 
 
-def remaining(method: Method, samples: int, verdict: Verdict) -> dict[str, int] | None:
+def remaining(method: Method, samples: int, verdict: Verdict) -> dict[str, Any] | None:
     """Where about four of five studies end: between `N(e⁻ᵃ − 1)` and `N(e⁻ᵇ − 1 + 0.1)` more samples.
 
     N are the samples and e the evidence so far; the exponents are those of the test (`growth`). The paper's
@@ -27,3 +33,44 @@ def remaining(method: Method, samples: int, verdict: Verdict) -> dict[str, int] 
     except OverflowError:
         return None
     return {"low": max(math.floor(low), 1), "high": max(math.ceil(high), 1)} if high < 2**53 else None
+
+
+def expected_end(overview: Overview, now: datetime) -> dict[str, Any] | None:
+    """The same with the seconds that they take, and what comes before; no `seconds` while no pace is known.
+
+    The early end takes the faster of two paces, that of the last uploads and that of the whole study, and the
+    late end the slower one: sites have nights, holidays and broken instruments.
+    """
+    samples = overview.total.samples
+    found = remaining(overview.method, samples, overview.verdict)
+    if found is None:
+        return None
+    paces = pace(overview.judged[: overview.uploads], now)
+    seconds = None if paces is None else {"low": found["low"] / max(paces), "high": found["high"] / min(paces)}
+    problem, before = overview.study.problem, ""
+    if problem.budget is not None and samples + found["high"] > problem.budget:
+        likely = "will" if samples + found["low"] > problem.budget else "may"
+        before = f"The budget {likely} be used up before that."
+    elif seconds is not None and problem.deadline is not None:
+        left = (last_moment(problem.deadline) - now).total_seconds()
+        if left < seconds["high"]:
+            before = f"The deadline {'will' if left < seconds['low'] else 'may'} come before that."
+    return found | {"seconds": seconds, "before": before}
+
+
+def pace(judged: Sequence[Judged], now: datetime) -> tuple[float, float] | None:
+    """Samples a second: over the last quarter of the uploads, at least four, and over all of them, up to now.
+
+    None before the fifth upload.
+    """
+    if len(judged) < 5:
+        return None
+    rates = []
+    for back in (max(4, len(judged) // 4), len(judged) - 1):
+        first = judged[len(judged) - 1 - back]
+        seconds = (now - clock.read(first.received_at)).total_seconds()
+        samples = judged[-1].samples - first.samples
+        if seconds <= 0.0 or samples <= 0:
+            return None
+        rates.append(samples / seconds)
+    return rates[0], rates[1]

@@ -12,8 +12,11 @@ from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage import clock
 from bestarm.service.storage.overview import Judged, Overview
 from bestarm.service.view import ending
+from bestarm.service.view.answers import answers
 from bestarm.service.view.promise import promise, rests_on
-from bestarm.service.view.remaining import remaining
+from bestarm.service.view.remaining import expected_end
+from bestarm.service.view.site import asked
+from bestarm.shown import best_first, share
 from bestarm.standing import standing
 
 MOST_HISTORY = 500
@@ -33,6 +36,7 @@ def summary(overview: Overview) -> dict[str, Any]:
         "uploads": overview.uploads,
         "communications": overview.communications,
         "verdict": verdict_to_json(overview.verdict),
+        "progress": share(overview.verdict.evidence),
     }
 
 
@@ -61,21 +65,26 @@ def study_object(overview: Overview) -> dict[str, Any]:
 def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, Any]:
     """Everything that a dashboard shows."""
     shown, names = arms(overview), overview.method.problem.arms
+    stands = standing(overview.method, overview.known)
     means = [arm["mean"] for arm in shown]
-    return study_object(overview) | {
+    found: dict[str, Any] = study_object(overview) | {
         "time": clock.write(now),
         "arms": shown,
-        "standing": standing(overview.method, overview.known).to_json(),
+        "standing": stands.to_json(),
+        "answers": answers(overview, stands, now),
         "differences": [one.to_json(names, means) for one in overview.differences],
         "warnings": [one.to_json() for one in overview.warnings],
         "sites": sites(overview, now, stale_after),
         "history": history(overview),
-        "remaining": remaining(overview.method, overview.total.samples, overview.verdict),
+        "remaining": expected_end(overview, now),
         "items": overview.items,
         "events": ending.events(overview),
         "intervals": overview.method.test.radii is not None,
         "shows": "index" if overview.method.test.shows_index else "evidence",
     }
+    for rank, place in enumerate(best_first(found), start=1):
+        shown[place]["rank"] = rank
+    return found
 
 
 def arms(overview: Overview) -> list[dict[str, Any]]:
@@ -93,11 +102,14 @@ def sites(overview: Overview, now: datetime, stale_after: float) -> list[dict[st
         rows.append(
             {
                 "agent": agent,
+                "joined_at": site.joined_at,
                 "last_seen": site.last_seen,
                 "samples": site.samples,
                 "uploads": site.uploads,
                 "bytes": site.bytes,
                 "plan": None if overview.verdict.reason is not None else site.plan,
+                "asked": asked(overview.verdict.reason is not None, site.plan),
+                "asked_at": None if overview.verdict.reason is not None else site.asked_at,
                 "stale": silent > stale_after,
             }
         )

@@ -215,6 +215,7 @@ class SummaryAnswer(Shape):
     uploads: int = Field(examples=[12])
     communications: int = Field(examples=[24])
     verdict: VerdictAnswer
+    progress: str = Field(examples=["40 %"], description="Of the evidence that is needed, in words.")
 
 
 class ListedAnswer(SummaryAnswer):
@@ -493,17 +494,21 @@ class ArmAnswer(Shape):
     mean: float | None
     low: float | None
     high: float | None
+    rank: int = Field(description="1 is the leader; then by what is shown, the best first.")
 
 
 class SiteAnswer(Shape):
     """An agent that joined."""
 
     agent: str
+    joined_at: str = Field(examples=[TIME])
     last_seen: str = Field(examples=[TIME])
     samples: int
     uploads: int
     bytes: int = Field(description="Of its uploads, as JSON.")
     plan: int | None = Field(description="Pulls that it was asked for and has not sent; null if not known.")
+    asked: str = Field(examples=["24 trials"], description="The same in words.")
+    asked_at: str | None = Field(examples=[TIME], description="Since when; null once the study is over.")
     stale: bool
 
 
@@ -533,11 +538,20 @@ class SiteDetailAnswer(Shape):
     batches: list[BatchAnswer] = Field(description="The last 25, the last first.")
 
 
+class SpanAnswer(Shape):
+    """From, to."""
+
+    low: float
+    high: float
+
+
 class RemainingAnswer(Shape):
     """About how many samples are missing."""
 
     low: int
     high: int
+    seconds: SpanAnswer | None = Field(description="How long that takes; null while no pace is known.")
+    before: str = Field(description="Whether the budget or the deadline comes first; empty if not.")
 
 
 class ArmStandingAnswer(Shape):
@@ -595,12 +609,60 @@ class WarningAnswer(Shape):
     sentence: str = Field(description="Both.")
 
 
+class AtSiteAnswer(Shape):
+    """The leader's mean less another arm's at one site, and about where the true one lies."""
+
+    site: str
+    difference: float
+    low: float
+    high: float
+
+
+class AgreementAnswer(Shape):
+    """The leader against one other arm, site by site."""
+
+    leader: str
+    other: str
+    sentence: str
+    sites: list[AtSiteAnswer]
+
+
+class LimitAnswer(Shape):
+    """What ends a study without an answer, and how much of it is gone."""
+
+    kind: Literal["budget", "deadline"]
+    share: float
+    sentence: str
+
+
+class LatelyAnswer(Shape):
+    """Something that happened, or a warning as it stands, which has no time."""
+
+    at: str | None = Field(examples=[TIME])
+    kind: str
+    by: str
+    sentence: str
+
+
+class AnswersAnswer(Shape):
+    """What a coordinator asks of a study, answered in sentences; empty where there is nothing to say."""
+
+    ruled_out: str
+    stopping_now: str = Field(description="What could be said now; what was said, once it is over.")
+    better: str = Field(description="How much better the leader is than the control, or than the next best.")
+    changes: list[str] = Field(description="Why the evidence changed last, and why it fell before.")
+    agreement: AgreementAnswer | None
+    limits: list[LimitAnswer]
+    lately: list[LatelyAnswer]
+
+
 class StatusAnswer(StudyAnswer):
     """Everything that a dashboard shows."""
 
     time: str = Field(examples=[TIME], description="The server's clock.")
     arms: list[ArmAnswer]
     standing: StandingAnswer
+    answers: AnswersAnswer
     differences: list[DifferencesAnswer] = Field(
         description="To the control, if there is one, and to the leader; empty where there are none yet."
     )

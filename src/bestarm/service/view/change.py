@@ -1,0 +1,85 @@
+"""Why the evidence rose or fell: the last change, and the last fall, in sentences."""
+
+from __future__ import annotations
+
+from bestarm.methods import Verdict
+from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction
+from bestarm.reward import HIGHEST
+from bestarm.service.storage.overview import Happened, Judged, Overview
+from bestarm.service.view.ending import sentence
+from bestarm.shown import share
+
+LOOK_BACK = 20  # uploads
+A_FALL = 0.05  # of the evidence
+
+
+def changes(overview: Overview) -> list[str]:
+    """The last change, and before it the last fall that is worth a word."""
+    if not overview.uploads:
+        return []
+    last = overview.uploads - 1
+    by_hand = _by_hand(overview, overview.uploads)
+    if by_hand:
+        said = [_because(overview.judged[last].verdict, overview.now, by_hand)]
+    else:
+        said = [_step(overview, last)]
+    first = last if by_hand else last - 1
+    for k in range(first, max(first - LOOK_BACK, 0), -1):
+        before, after = overview.judged[k - 1].verdict, overview.judged[k].verdict
+        if after.evidence < before.evidence - A_FALL:
+            said.append("Before that: " + _step(overview, k))
+            break
+    return [one for one in said if one]
+
+
+def _step(overview: Overview, k: int) -> str:
+    """From the upload before to this one."""
+    judged = overview.judged[k]
+    if k == 0:
+        return f"The first batch came from {judged.agent}."
+    before = overview.judged[k - 1].verdict
+    by_hand = _by_hand(overview, k)
+    if by_hand:
+        return _because(before, judged.verdict, by_hand)
+    return f"With batch {judged.sequence} of {judged.agent} {_moved(before, judged.verdict)}" + _in_it(
+        overview, judged, before
+    )
+
+
+def _by_hand(overview: Overview, uploads: int) -> list[Happened]:
+    """What people changed when there were so many uploads."""
+    kinds = Correction | ArmAdded | ArmWithdrawn
+    return [one for one in overview.happened if one.uploads == uploads and isinstance(one.entry, kinds)]
+
+
+def _because(before: Verdict, after: Verdict, by_hand: list[Happened]) -> str:
+    why = " ".join(sentence(one.entry) for one in by_hand[-2:])
+    moved = _moved(before, after)
+    return f"{why} With that {moved}."
+
+
+def _moved(before: Verdict, after: Verdict) -> str:
+    """What became of the lead and of the evidence."""
+    old, new = share(before.evidence), share(after.evidence)
+    how = "rose" if after.evidence > before.evidence else "fell"
+    evidence = f"the evidence stayed at {new}" if old == new else f"the evidence {how} from {old} to {new}"
+    if before.leader != after.leader:
+        return f"{after.leader} took the lead from {before.leader}, and {evidence}"
+    return evidence
+
+
+def _in_it(overview: Overview, judged: Judged, before: Verdict) -> str:
+    """What a batch said of the two arms in front, where it explains a fall; and a full stop."""
+    if judged.verdict.evidence >= before.evidence or before.leader == before.challenger:
+        return "."
+    upload, names = overview.log[judged.position - 1], overview.arms
+    means = {names[arm]: row[1] / row[0] for arm, row in upload.tally.rows.items() if row[0]}
+    rival = before.challenger
+    if before.leader not in means or rival not in means:
+        return "."
+    first, second = means[before.leader], means[rival]
+    up = overview.method.problem.goal == HIGHEST
+    better = second > first if up else second < first
+    if better:
+        return f": in it {rival} ({second:.3g}) did better than {before.leader} ({first:.3g})."
+    return f": in it {before.leader} ({first:.3g}) was less far ahead of {rival} ({second:.3g}) than before."
