@@ -17,7 +17,7 @@ from bestarm.comparison import WORLDS, Comparison
 from bestarm.comparison.text import markdown
 
 METHODS = (
-    *("sharp", "famabpe", "ugapec", "lingape", "track-and-stop", "eb-tci", "t3c", "lucb", "kl-lucb"),
+    *("sharp", "famabpe", "ugapec", "lingape", "rage", "track-and-stop", "eb-tci", "t3c", "lucb", "kl-lucb"),
     *("elimination", "sync-elimination", "uniform", "peeking", "lil-ucb:constants=heuristic"),
     "eb-tci:stopping=pairs",
 )

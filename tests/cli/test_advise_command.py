@@ -19,7 +19,7 @@ from bestarm.problem import Problem
         ("", {"sharp"}, {"lucb": "it needs sigma", "rage": "it needs features and sigma"}),
         ("sigma = 0.3\nsites = 'differ'", {"sharp"}, {"eb-tci": "it assumes that an arm's mean is the same"}),
         ("sigma = 0.3\nsites = 'alike'", {"sharp", "famabpe", "uniform"}, {"peeking": "there is no proof"}),
-        ("rewards = 'yes-no'\nsites = 'alike'", {"sharp", "kl-lucb"}, {"ugapec": "it needs sigma"}),
+        ("rewards = 'yes-no'\nsites = 'alike'", {"sharp", "kl-lucb", "ugapec"}, {"rage": "it needs features"}),
     ],
 )
 def test_it_goes_by_what_the_problem_says(
