@@ -38,8 +38,8 @@ quick: setup             ## under a minute: ruff, mypy, and the tests that wait 
 coverage: setup          ## all tests, which lines and branches they reach, and the least share that is allowed
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html
 
-soak: setup              ## the test that kills server and sites, a hundred rounds on each storage
-	BESTARM_KILLS=100 $(BIN)/python -m pytest tests/service/test_kill.py
+soak: setup              ## the tests that kill, stop and starve servers and sites, for long
+	BESTARM_KILLS=100 BESTARM_FAULTS=60 $(BIN)/python -m pytest tests/service/test_kill.py tests/model
 
 bench: setup             ## ratios, measured in one run
 	$(BIN)/bestarm bench

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -37,7 +38,16 @@ class Nursery:
 
     def start(self, name: str, kind: str, *arguments: Any) -> None:
         """Start a process; for a server, wait until it listens."""
-        assert self._say("start", name, kind, arguments) == ("listening" if kind == "serve" else "started")
+        expected = "started" if kind == "site" else "listening"
+        assert self._say("start", name, kind, arguments) == expected
+
+    def halt(self, name: str) -> None:
+        """Stop it at whatever instruction it is, with all that it holds, until it goes on."""
+        assert self._say("halt", name) == "halted"
+
+    def go_on(self, name: str) -> None:
+        """Let a process that was stopped go on."""
+        assert self._say("go on", name) == "goes on"
 
     def kill(self, name: str) -> None:
         """End it at whatever instruction it is."""
@@ -75,6 +85,9 @@ def nurse() -> None:
             with os.fdopen(reading) as output:
                 word = output.readline().split(" ")[0].strip()
             print(word, flush=True)
+        elif order in ("halt", "go on"):
+            os.kill(children[name], signal.SIGSTOP if order == "halt" else signal.SIGCONT)
+            print("halted" if order == "halt" else "goes on", flush=True)
         elif order == "kill":
             os.kill(children[name], signal.SIGKILL)
             os.waitpid(children.pop(name), 0)
@@ -90,7 +103,10 @@ def nurse() -> None:
 def become(kind: str, arguments: list[Any]) -> NoReturn:
     """In the child: do the work, and never come back."""
     try:
-        if kind == "serve":
+        if kind == "serve in trouble":
+            trouble, arguments = arguments[0], arguments[1:]
+            get_into(**trouble)
+        if kind != "site":
             sys.argv = ["bestarm", "serve", *arguments]
             from bestarm.cli.main import run
 
@@ -104,6 +120,20 @@ def become(kind: str, arguments: list[Any]) -> NoReturn:
 
         traceback.print_exc()
         os._exit(1)
+
+
+def get_into(days: float = 0.0, largest: int | None = None) -> None:
+    """A clock that is wrong by so many days; a disk on which no file can grow beyond so many bytes."""
+    from datetime import UTC, datetime, timedelta
+
+    from bestarm.service.storage import Storage
+
+    if days:
+        defaults = Storage.__init__.__kwdefaults__
+        assert defaults is not None
+        defaults["now"] = lambda: datetime.now(UTC) + timedelta(days=days)
+    if largest is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
 
 def site(url: str, tokens: dict[str, str], folder: str, name: str, seed: int, done: str) -> None:
