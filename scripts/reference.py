@@ -247,11 +247,11 @@ async def find_callers(app: Any, document: dict[str, Any]) -> dict[tuple[str, st
     """Who may call each route: what it asks of `Access`, which is replaced by one that notes and refuses."""
     asked: list[str] = []
 
-    async def who(_: Any) -> None:
+    async def who(_: Any, away: bool = False) -> None:
         asked.append("any token")
         raise Refused("noted.", "noted", 403)
 
-    async def allow(_: Any, roles: tuple[Any, ...], study: str | None = None) -> None:
+    async def allow(_: Any, roles: tuple[Any, ...], study: str | None = None, away: bool = False) -> None:
         asked.append(", ".join(sorted(roles)))
         raise Refused("noted.", "noted", 403)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -51,6 +52,14 @@ def serve(
         int, typer.Option(min=1000, help="The longest body that is read, in bytes.")
     ] = 1_000_000,
     max_arms: Annotated[int, typer.Option(min=2, help="The most arms that a study may have.")] = 10_000,
+    max_connections: Annotated[
+        int, typer.Option(min=8, help="The most connections at a time; a quarter of them from one address.")
+    ] = 4_000,
+    max_exports: Annotated[int, typer.Option(min=1, help="The most exports at a time.")] = 8,
+    patience: Annotated[
+        float,
+        typer.Option(min=0.1, help="Seconds for a request's head, for its body, and for an answer to be read."),
+    ] = 30.0,
     stale_after: Annotated[
         float, typer.Option(min=1.0, help="Seconds of silence after which a site is shown as stale.")
     ] = 86_400.0,
@@ -59,24 +68,43 @@ def serve(
 ) -> None:
     """Run the server that sites talk to."""
     from bestarm.service.http.app import create_app
-    from bestarm.service.http.listener import bind, is_loopback, listen
-    from bestarm.service.http.service import Limits
+    from bestarm.service.http.connections.files import allow_files, room
+    from bestarm.service.http.connections.listener import bind, is_loopback, listen
+    from bestarm.service.http.limits import Limits
     from bestarm.service.storage import Storage
     from bestarm.service.storage.admin import admit
 
+    write_log()
     address = host or "127.0.0.1"
     if (ssl_certfile is None) != (ssl_keyfile is None):
         raise UserError("--ssl-certfile and --ssl-keyfile belong together; give both or neither.")
     if not is_loopback(address) and ssl_certfile is None:
         say("warning: tokens travel in the clear; give --ssl-certfile, or listen behind a proxy that has TLS.")
-    limits = Limits(body=max_body, arms=max_arms, rate=rate, burst=2 * rate, stale_after=stale_after)
+    files = allow_files(max_connections)
+    if room(files) < max_connections:
+        say(
+            f"warning: this process may open {files} files, so it takes {room(files)} connections at most, not "
+            f"{max_connections}; raise the limit (ulimit -n, or LimitNOFILE= in systemd)."
+        )
+    limits = Limits(
+        body=max_body,
+        arms=max_arms,
+        rate=rate,
+        burst=2 * rate,
+        stale_after=stale_after,
+        patience=patience,
+        connections=min(max_connections, room(files)),
+        exports=max_exports,
+    )
     with bind(address, port) as bound, closing(Storage(storage)) as opened:
         secret = admit(opened, admin_token_file)
         if secret is not None and output is Format.table:
             print(f"admin token: {secret}", flush=True)
         opened.load()
+        made = create_app(opened, limits)
+        made.state.service.files = files
         listen(
-            create_app(opened, limits),
+            made,
             bound,
             address,
             listening=lambda url: announce(url, secret, admin_token_file, output),
@@ -85,6 +113,15 @@ def serve(
             proxies=forwarded_allow_ips,
             access_log=access_log,
         )
+
+
+def write_log() -> None:
+    """The server's own log goes to stderr, each line with its time."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    log = logging.getLogger("bestarm.service")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
 
 
 def announce(url: str, secret: str | None, admin_token_file: Path | None, output: Format) -> None:

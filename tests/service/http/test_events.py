@@ -164,7 +164,7 @@ def test_a_stream_over_http_ends_when_its_token_is_revoked(make_world: Any) -> N
     assert answer.headers["Content-Type"].startswith("text/event-stream")
     assert [place for place, _, _ in parse(answer.text)] == [2]
     assert ": nothing new" in answer.text
-    assert world.storage.counters.streams == 0
+    assert world.app.state.service.streams.under_way == 0
 
 
 def test_a_stream_ends_with_its_token_even_while_uploads_arrive(make_world: Any) -> None:

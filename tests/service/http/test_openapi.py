@@ -121,4 +121,4 @@ def test_only_the_health_check_is_open_in_the_description(world: Any) -> None:
     open_routes = [
         path for path, methods in document["paths"].items() for o in methods.values() if o.get("security") == []
     ]
-    assert open_routes == ["/healthz"]
+    assert open_routes == ["/healthz", "/readyz"]

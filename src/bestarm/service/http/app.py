@@ -18,11 +18,13 @@ from bestarm import __version__
 from bestarm.protocol.version import VERSION
 from bestarm.service.http.auth import Access
 from bestarm.service.http.bodies import answer
+from bestarm.service.http.headers import complete
 from bestarm.service.http.pages import Pages
 from bestarm.service.http.refusals import refuse_in_json
 from bestarm.service.http.routes import ahead, shapes, sites, studies, tokens, watch
 from bestarm.service.http.routes.describe import answers, describe
 from bestarm.service.http.service import Limits, Service
+from bestarm.service.http.shares import HELD, give_back
 from bestarm.service.http.shortcut import Shortcut
 from bestarm.service.storage import Storage
 from bestarm.service.storage.counters import Counters
@@ -53,13 +55,25 @@ def create_app(storage: Storage, limits: Limits | None = None, access: type[Acce
         openapi_url=None,  # it is served below, to those with a token; the pages around it load from elsewhere
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.service = service
-    refuse_in_json(app)
+    refuse_in_json(app, service.notes)
 
     @app.get("/healthz", summary="Whether the server answers", responses={200: {"model": shapes.HealthAnswer}})
     async def healthz() -> Response:
         return answer({"status": "ok", "version": __version__, "protocol": VERSION})
+
+    @app.get(
+        "/readyz",
+        summary="Whether the server can do its work",
+        responses=answers(shapes.ReadyAnswer, 200),
+    )
+    async def readyz() -> Response:
+        missing = await service.readiness.missing()
+        if missing is not None:
+            return answer({"error": missing, "code": "not-ready"}, 503)
+        return answer({"status": "ready", "version": __version__, "protocol": VERSION})
 
     @app.get("/openapi.json", summary="This description", responses=answers(None, 200, 401, 429))
     async def openapi(request: Request) -> Response:
@@ -69,21 +83,42 @@ def create_app(storage: Storage, limits: Limits | None = None, access: type[Acce
     for part in (sites, studies, ahead, tokens, watch):
         app.router.routes.extend(part.router(service).routes)  # one flat list, those of the sites first
     if (DASHBOARD / "index.html").is_file():
-        app.mount("/", Pages(directory=DASHBOARD, html=True))
+        app.router.default = Pages(directory=DASHBOARD, html=True)  # a mount would hide which methods there are
     uploads = next(route for route in app.routes if isinstance(route, APIRoute) and route.path == UPLOADS)
-    app.shortcut = Shortcut(uploads, storage.counters)
+    app.shortcut = Shortcut(uploads, storage.counters, service.notes)
     app.add_middleware(Count, counters=storage.counters)
     return app
 
 
 class App(FastAPI):
-    """FastAPI with our description of the routes, and a short way to one of them."""
+    """FastAPI with our description of the routes, a short way to one of them, and what every answer needs."""
 
     shortcut: Shortcut | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.shortcut is None or not await self.shortcut.takes(scope, receive, send):
+        if scope["type"] != "http":
             await super().__call__(scope, receive, send)
+            return
+        scope[HELD] = []
+        head, over = scope["method"] == "HEAD", False
+        if head:
+            scope = {**scope, "method": "GET"}  # all that can be got has a head
+
+        async def sent(message: Message) -> None:
+            nonlocal over
+            if message["type"] == "http.response.start":
+                complete(message)
+            elif head:
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
+            if not over:
+                over = head and message["type"] == "http.response.body"
+                await send(message)
+
+        try:
+            if self.shortcut is None or not await self.shortcut.takes(scope, receive, sent):
+                await super().__call__(scope, receive, sent)
+        finally:
+            give_back(scope)
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:

@@ -11,46 +11,48 @@ from starlette.requests import Request
 
 from bestarm.errors import Refused
 from bestarm.service.http.rates import Buckets
+from bestarm.service.http.shares import Later, Shares
 from bestarm.service.storage import Storage
 from bestarm.service.storage.tokens import TOKEN, Role, Token, hash_of
 
 REMEMBER = 1.0  # seconds that a token read from the storage is believed
 MOST_REMEMBERED = 10_000
 CALLER = "bestarm.caller"  # the extension of a request that comes from within this process: who sends it
-
-
-class TooFast(Refused):
-    """A call that came too soon; `seconds` is how long to wait."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = max(1, math.ceil(seconds))
-        super().__init__(f"too many calls with this token; wait {self.seconds} s.", "too-fast", 429)
+PATIENCE = 2.0  # seconds that the storage may take, where its answer is not waited for
 
 
 class Access:
     """Knows tokens. A token that another server process revokes stops working here within a second."""
 
-    def __init__(self, storage: Storage, buckets: Buckets) -> None:
+    def __init__(self, storage: Storage, buckets: Buckets, requests: Shares) -> None:
         self._storage = storage
         self._buckets = buckets
+        self._requests = requests
         self._known: dict[str, tuple[float, Token]] = {}
 
-    async def who(self, request: Request) -> Token:
-        """The valid token that a request carries; refused without one, and when it calls too often."""
+    async def who(self, request: Request, away: bool = False) -> Token:
+        """The valid token that a request carries; refused without one, and when it calls too often.
+
+        With `away`, a token that was valid is believed for as long as the storage does not answer.
+        """
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not secret:
             raise Refused("a token is needed: send the header Authorization: Bearer TOKEN.", "no-token", 401)
-        token = await self._find(hash_of(secret)) if TOKEN.fullmatch(secret) else None
+        token = await self._find(hash_of(secret), away) if TOKEN.fullmatch(secret) else None
         if token is None or not token.valid(self._storage.now()):
             raise Refused("this token is unknown, expired or revoked; ask for another one.", "bad-token", 401)
         seconds = self._buckets.wait(token.id, time.monotonic())
         if seconds:
-            raise TooFast(seconds)
+            whole = max(1, math.ceil(seconds))
+            raise Later(f"too many calls with this token; wait {whole} s.", "too-fast", 429, whole)
+        self._requests.hold(request, token.id)
         return token
 
-    async def allow(self, request: Request, roles: tuple[Role, ...], study: str | None = None) -> Token:
+    async def allow(
+        self, request: Request, roles: tuple[Role, ...], study: str | None = None, away: bool = False
+    ) -> Token:
         """The caller, if it has one of the roles and the study is its own, as all are the administrator's."""
-        token = await self.who(request)
+        token = await self.who(request, away)
         if token.role not in roles:
             allowed = " or ".join(roles)
             raise Refused(f"this is for the {allowed}, and this token is for the {token.role}.", "role", 403)
@@ -77,11 +79,18 @@ class Access:
         """Believe nothing about a token that was just revoked."""
         self._known = {hashed: known for hashed, known in self._known.items() if known[1].id != token_id}
 
-    async def _find(self, hashed: str) -> Token | None:
+    async def _find(self, hashed: str, away: bool = False) -> Token | None:
         read_at, token = self._known.get(hashed, (-math.inf, None))
         if time.monotonic() - read_at >= REMEMBER:
             began = time.monotonic()
-            token = await asyncio.to_thread(self._storage.token, hashed)
+            before = token if away else None
+            try:
+                async with asyncio.timeout(None if before is None else PATIENCE):
+                    token = await asyncio.to_thread(self._storage.token, hashed)
+            except (Refused, TimeoutError):
+                if before is None:
+                    raise
+                return before
             if token is None:
                 self._known.pop(hashed, None)
                 return None
@@ -95,7 +104,7 @@ class Access:
 class Trusted(Access):
     """Whoever can open the storage needs no token for it: a request from within this process says who it is."""
 
-    async def who(self, request: Request) -> Token:
+    async def who(self, request: Request, away: bool = False) -> Token:
         token: Token = request.scope["extensions"][CALLER]
         return token
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from typing import Any, TypeVar
@@ -15,8 +14,6 @@ from bestarm.errors import Refused
 from bestarm.service.http.fit import fit, may_be_empty
 from bestarm.strict_json import CAREFUL, LONGEST_WHOLE, QUICK
 
-PATIENCE = 30.0  # seconds that a body may take to arrive
-COMPLETE = "bestarm.complete"  # the extension that says that it has arrived
 LONG = re.compile(rf"[0-9]{{{LONGEST_WHOLE + 1}}}")
 S = TypeVar("S", bound=BaseModel)
 COMPACT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
@@ -51,24 +48,15 @@ def _object(raw: bytes) -> dict[str, Any]:
 
 
 async def read(request: Request, most_bytes: int) -> bytes:
-    """The body, unless it is too long or too slow."""
+    """The body, unless it is too long; one that is too slow ends with its connection."""
+    raw = bytearray()
     try:
-        if COMPLETE in request.scope.get("extensions", ()):  # which is mostly so, and a timer is not cheap
-            return await _gather(request, most_bytes)
-        async with asyncio.timeout(PATIENCE):
-            return await _gather(request, most_bytes)
-    except TimeoutError:
-        raise Refused("body: it took too long to arrive.", "too-slow", 408) from None
+        async for chunk in request.stream():
+            raw += chunk
+            if len(raw) > most_bytes:
+                raise Refused(f"body: it is longer than {most_bytes} bytes.", "too-large", 413)
     except ClientDisconnect:
         raise Refused("body: the connection ended before it was complete.", "cut-off", 400) from None
-
-
-async def _gather(request: Request, most_bytes: int) -> bytes:
-    raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > most_bytes:
-            raise Refused(f"body: it is longer than {most_bytes} bytes.", "too-large", 413)
     return bytes(raw)
 
 

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bestarm.service.storage.counters import Counters
+from bestarm.service.http.service import Service
 from bestarm.service.storage.overview import Overview
 
 
-def metrics(counters: Counters, waiting: int, damaged: int, overviews: Iterable[Overview]) -> str:
-    """All samples, each family with its help and its type."""
+def metrics(service: Service, studies: tuple[Iterable[Overview], int] | None) -> str:
+    """All samples, each family with its help and its type; `studies` is None if the storage is away."""
+    storage, limits = service.storage, service.limits
+    counters = storage.counters
     requests = {
         f'route="{_escape(route)}",status="{status}"': count
         for (route, status), count in sorted(counters.requests.items())
     }
+    refused = {f'kind="{_escape(kind)}"': count for kind, count in sorted(service.notes.counts.items())}
     lines = [
+        *_family("storage_up", "gauge", "1 when the storage answers.", {"": int(studies is not None)}),
         *_family("requests_total", "counter", "Requests answered, by route and status.", requests),
+        *_family("refused_total", "counter", "Requests and connections refused, by kind.", refused),
         *_family("commits_total", "counter", "Transactions committed.", {"": counters.commits}),
         *_family(
             "commit_tasks_total", "counter", "Requests that those transactions held.", {"": counters.tasks}
         ),
         *_family("commit_seconds_total", "counter", "Time spent in them.", {"": counters.commit_seconds}),
-        *_family("waiting", "gauge", "Requests that wait for the next transaction.", {"": waiting}),
-        *_family("damaged", "gauge", "Studies whose log can't be served.", {"": damaged}),
-        *_family("streams", "gauge", "Event streams that are open.", {"": counters.streams}),
+        *_family("waiting", "gauge", "Requests that wait for the next transaction.", {"": storage.waiting}),
+        *_family("connections", "gauge", "Connections that are open.", {"": len(service.door.inside)}),
+        *_family("connections_limit", "gauge", "Connections that may be open.", {"": limits.connections}),
+        *_family("streams", "gauge", "Event streams that are open.", {"": service.streams.under_way}),
+        *_family("exports", "gauge", "Exports under way.", {"": service.exports.under_way}),
     ]
+    if service.files:
+        lines += _family("files_limit", "gauge", "Files that the process may open.", {"": service.files})
+    if studies is None:
+        return "\n".join(lines) + "\n"
+    overviews, damaged = studies
+    lines += _family("damaged", "gauge", "Studies whose log can't be served.", {"": damaged})
     of = {f'study="{_escape(overview.study.name)}"': overview for overview in overviews}
     lines += _family("uploads_total", "counter", "Uploads in a log.", {k: s.uploads for k, s in of.items()})
     lines += _family("samples_total", "counter", "Pulls in a log.", {k: s.total.samples for k, s in of.items()})

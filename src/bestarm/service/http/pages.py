@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from os import PathLike, stat_result
 
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -32,6 +33,11 @@ HEADERS = {
 
 class Pages(StaticFiles):
     """Static files under a strict policy."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        if scope["method"] not in ("GET", "HEAD") and self.lookup_path(path)[1] is None:
+            raise HTTPException(404)  # for any method
+        return await super().get_response(path, scope)
 
     def file_response(
         self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope, status_code: int = 200

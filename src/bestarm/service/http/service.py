@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from ssl import SSLContext
 from typing import TypeVar
 
 from bestarm.errors import Refused, ServiceError
 from bestarm.protocol.messages import UnknownArm
-from bestarm.service.http.auth import Access
+from bestarm.service.http.auth import Access, Trusted
+from bestarm.service.http.connections.door import Door
 from bestarm.service.http.events import Hub
+from bestarm.service.http.limits import Limits as Limits
+from bestarm.service.http.notes import Notes
 from bestarm.service.http.rates import Buckets
+from bestarm.service.http.readiness import Readiness
+from bestarm.service.http.shares import Shares
 from bestarm.service.storage import Storage
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tokens import Token
@@ -20,25 +25,21 @@ T = TypeVar("T")
 POLL = 1.0  # seconds between two looks at what other processes have added to a study that is followed here
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one caller may ask of the server."""
-
-    body: int = 1_000_000  # bytes
-    arms: int = 10_000
-    rate: float = 100.0  # calls a second for each token; 0 is no limit
-    burst: float = 200.0
-    stale_after: float = 86_400.0  # seconds without a word until a site counts as stale
-    keep_alive: float = 15.0  # seconds between two signs of life on an idle stream
-
-
 class Service:
     """The storage and the state of the HTTP side."""
 
     def __init__(self, storage: Storage, limits: Limits | None = None, access: type[Access] = Access) -> None:
         self.storage = storage
-        self.limits = limits or Limits()
-        self.access = access(storage, Buckets(self.limits.rate, self.limits.burst))
+        self.limits = limits = limits or Limits()
+        self.notes = Notes(quiet=issubclass(access, Trusted))
+        self.door = Door(limits, self.notes)
+        self.tls: SSLContext | None = None  # if the server speaks it itself
+        self.files = 0  # that the process may open, if somebody has asked
+        each, token = limits.connections_by_address, limits.requests_by_token
+        self.streams = Shares("streams", limits.streams, each, token)
+        self.exports = Shares("exports", limits.exports, limits.exports_by_address, limits.exports_by_token)
+        self.access = access(storage, Buckets(limits.rate, limits.burst), Shares("requests", by_token=token))
+        self.readiness = Readiness(storage)
         self.hub = Hub()
         storage.grown = self.hub.grown
 

@@ -13,7 +13,6 @@ class Counters:
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()  # (route, status)
-        self.streams = 0
         self.commits = 0
         self.tasks = 0
         self.commit_seconds = 0.0

@@ -80,6 +80,11 @@ class Storage:
         """How many verbs wait for the next transaction."""
         return self._writer.waiting
 
+    def ping(self) -> None:
+        """Refused if the database does not answer. It asks it, so don't call it on an event loop."""
+        with self._reading() as connection:
+            connection.execute(select(tokens.c.id).limit(1))
+
     def report(self, what: str, error: Exception) -> None:
         """Write down a failure of the storage."""
         logger.error("%s: %s", what, _first_line(error))

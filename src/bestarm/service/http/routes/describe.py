@@ -44,9 +44,10 @@ def text(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The whole description; every route but /healthz needs a token."""
+    """The whole description; every route but two needs a token."""
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}]
-    document["paths"]["/healthz"]["get"]["security"] = []
+    for path in ("/healthz", "/readyz"):
+        document["paths"][path]["get"]["security"] = []
     return document

@@ -55,12 +55,23 @@ class RefusalAnswer(Shape):
     code: str = Field(examples=["bad-token"])
 
 
-class HealthAnswer(Shape):
+class Versions(Shape):
+    """What runs."""
+
+    version: str = Field(examples=["0.2.0"])
+    protocol: int = Field(examples=[2], description="The version of the protocol that sites must speak.")
+
+
+class HealthAnswer(Versions):
     """The server answers."""
 
     status: Literal["ok"]
-    version: str = Field(examples=["0.2.0"])
-    protocol: int = Field(examples=[2], description="The version of the protocol that sites must speak.")
+
+
+class ReadyAnswer(Versions):
+    """The server can do its work: the storage answers."""
+
+    status: Literal["ready"]
 
 
 class StudyBody(Shape):

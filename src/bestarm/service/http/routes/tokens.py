@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -13,9 +15,17 @@ from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, TokenId, answers
 from bestarm.service.http.service import Service
 from bestarm.service.storage.overview import Charter
-from bestarm.service.storage.tokens import Grant, Role
+from bestarm.service.storage.tokens import Grant, Role, Token
 
 ADMIN = (Role.ADMIN,)
+log = logging.getLogger("bestarm.service")
+
+
+def record(what: str, shown: dict[str, Any], by: Token) -> None:
+    """Who gave or took a token, for the server's log; `shown` is what may be shown of it."""
+    whose = shown["role"] if shown["agent"] is None else f"{shown['role']} {shown['agent']}"
+    of = "" if shown["study"] is None else f" of study {shown['study']}"
+    log.info("token %s (%s%s) was %s by %s %s", shown["id"], whose, of, what, by.role, by.id)
 
 
 def router(service: Service) -> APIRouter:
@@ -31,9 +41,9 @@ def router(service: Service) -> APIRouter:
         openapi_extra=shapes.body(shapes.TokenBody),
     )
     async def create(request: Request, study: StudyName) -> Response:
-        await access.allow(request, ADMIN)
+        by = await access.allow(request, ADMIN)
         body = await read_shape(request, shapes.TokenBody, limits.body)
-        return await make(Grant(Role(body.role), body.agent, body.expires_in), await service.study(study))
+        return await make(Grant(Role(body.role), body.agent, body.expires_in), await service.study(study), by)
 
     @routes.post(
         "/tokens",
@@ -43,12 +53,13 @@ def router(service: Service) -> APIRouter:
         openapi_extra=shapes.body(shapes.AdminTokenBody),
     )
     async def create_admin(request: Request) -> Response:
-        await access.allow(request, ADMIN)
+        by = await access.allow(request, ADMIN)
         body = await read_shape(request, shapes.AdminTokenBody, limits.body)
-        return await make(Grant(Role.ADMIN, None, body.expires_in), None)
+        return await make(Grant(Role.ADMIN, None, body.expires_in), None, by)
 
-    async def make(grant: Grant, study: Charter | None) -> Response:
+    async def make(grant: Grant, study: Charter | None, by: Token) -> Response:
         secret, shown = await storage.grant(grant, study)
+        record("granted", shown, by)
         return answer({"token": secret} | shown, 201, {"Cache-Control": "no-store"})
 
     @routes.get(
@@ -87,8 +98,8 @@ def router(service: Service) -> APIRouter:
         responses=answers(shapes.TokenAnswer, 200, 401, 403, 404, 429),
     )
     async def revoke(request: Request, study: StudyName, token_id: TokenId) -> Response:
-        await access.allow(request, ADMIN)
-        return await revoked(token_id, await service.study(study))
+        by = await access.allow(request, ADMIN)
+        return await revoked(token_id, await service.study(study), by)
 
     @routes.delete(
         "/tokens/{token_id}",
@@ -96,12 +107,13 @@ def router(service: Service) -> APIRouter:
         responses=answers(shapes.TokenAnswer, 200, 401, 403, 404, 409, 429),
     )
     async def revoke_any(request: Request, token_id: TokenId) -> Response:
-        await access.allow(request, ADMIN)
-        return await revoked(token_id, None)
+        by = await access.allow(request, ADMIN)
+        return await revoked(token_id, None, by)
 
-    async def revoked(token_id: str, study: Charter | None) -> Response:
+    async def revoked(token_id: str, study: Charter | None, by: Token) -> Response:
         token = await storage.revoke(token_id, study)
         access.forget(token.id)
+        record("revoked", token.to_json(), by)
         return answer(token.to_json())
 
     return routes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
@@ -65,21 +66,18 @@ def router(service: Service) -> APIRouter:
         if not (place.isascii() and place.isdigit() and len(place) < 16):
             raise Refused("after: it must be a position in the log, a whole number from 0.", "refused", 422)
         start = await service.look(study)
+        service.streams.hold(request, token.id)
         return StreamingResponse(stream(found, token, int(place), start), 200, STREAM, "text/event-stream")
 
     async def stream(study: Charter, token: Token, after: int, start: Overview) -> AsyncIterator[str]:
-        storage.counters.streams += 1
-        try:
-            with service.hub.watch(study) as watch:
-                yield ": following\n\n"
-                # Uploads between the look and the watch are in this second look.
-                start = await storage.look(study)
-                async for events in follow(service.hub, watch, after, limits.keep_alive, start):
-                    if not await access.still(token):
-                        return
-                    yield events or ": nothing new\n\n"
-        finally:
-            storage.counters.streams -= 1
+        with service.hub.watch(study) as watch:
+            yield ": following\n\n"
+            # Uploads between the look and the watch are in this second look.
+            start = await storage.look(study)
+            async for events in follow(service.hub, watch, after, limits.keep_alive, start):
+                if not await access.still(token):
+                    return
+                yield events or ": nothing new\n\n"
 
     @routes.get(
         "/v1/studies/{study}/log",
@@ -123,9 +121,10 @@ def router(service: Service) -> APIRouter:
         study: StudyName,
         format_: Annotated[str, Query(alias="format", description="json or csv")] = "json",
     ) -> Response:
-        await access.allow(request, WATCHERS, study)
+        token = await access.allow(request, WATCHERS, study)
         if format_ not in ("json", "csv"):
             raise Refused(f"format is {format_[:20]!r}; it must be json or csv.", "refused", 422)
+        service.exports.hold(request, token.id)
         overview = await service.look(study)
         if format_ == "csv":
             return StreamingResponse(export_csv(overview), media_type="text/csv")
@@ -157,9 +156,11 @@ def router(service: Service) -> APIRouter:
         responses=answers(None, 200, 401, 403, 429) | text("text/plain", "Prometheus text format."),
     )
     async def numbers(request: Request) -> Response:
-        token = await access.allow(request, WATCHERS)
-        overviews, damaged = await service.look_at(token)
-        content = metrics(storage.counters, storage.waiting, damaged, overviews)
-        return Response(content, media_type="text/plain; version=0.0.4")
+        token = await access.allow(request, WATCHERS, away=True)
+        found: tuple[list[Overview], int] | None = None
+        if await service.readiness.missing() is None:
+            with suppress(Refused):
+                found = await service.look_at(token)
+        return Response(metrics(service, found), media_type="text/plain; version=0.0.4")
 
     return routes

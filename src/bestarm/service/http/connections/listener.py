@@ -15,13 +15,16 @@ import uvicorn
 from fastapi import FastAPI
 
 from bestarm.errors import ServiceError, UserError
-from bestarm.service.http.wire import Wire
+from bestarm.service.http.connections.files import BACKLOG
+from bestarm.service.http.connections.handshake import Handshake
+from bestarm.service.http.connections.wire import Wire
+from bestarm.service.http.service import Service
 
 GRACE = 10  # seconds that open requests get to finish
 
 
 class Listener(uvicorn.Server):
-    """uvicorn, with three differences: it tells when it listens, ends event streams first, and exits with 0."""
+    """uvicorn, but it tells when it listens, first ends what would not end by itself, and exits with 0."""
 
     def __init__(
         self, config: uvicorn.Config, listening: Callable[[], None], ending: Callable[[], None]
@@ -36,7 +39,7 @@ class Listener(uvicorn.Server):
             self._listening()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._ending()  # a stream never ends by itself, and uvicorn waits for it
+        self._ending()  # streams and half-sent bodies do not end by themselves, and uvicorn waits for them
         await super().shutdown(sockets)
 
     @contextmanager
@@ -72,7 +75,9 @@ def listen(
         forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=GRACE,
         server_header=False,
-        http=Wire,
+        http=Wire if certificate is None else Handshake,
+        loop="auto" if certificate is None else "asyncio",  # see `Handshake`
+        backlog=BACKLOG,
         ws="none",
     )
     try:
@@ -83,9 +88,15 @@ def listen(
     scheme = "https" if config.is_ssl else "http"
     shown = f"[{host}]" if ":" in host else host
     url = f"{scheme}://{shown}:{bound.getsockname()[1]}"
-    hub = app.state.service.hub
+    service: Service = app.state.service
+    service.tls, config.ssl = config.ssl, None  # each connection begins it by itself, and is counted before
+
+    def ending() -> None:
+        service.hub.close()
+        service.door.close()
+
     gc.freeze()  # what was made so far lives as long as the server: not to be looked through for garbage again
-    Listener(config, lambda: listening(url), hub.close).run(sockets=[bound])
+    Listener(config, lambda: listening(url), ending).run(sockets=[bound])
 
 
 def bind(host: str, port: int) -> socket.socket:
