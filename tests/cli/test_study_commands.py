@@ -105,7 +105,13 @@ def test_studies_and_tokens_from_the_command_line(
 
         assert json.loads(bestarm("study", "export", "pages", "--format", "json"))["verdict"]["arm"] == "A"
         bestarm("study", "export", "pages", "--out", "export.json")
-        assert "1 upload replayed, the answer is A" in bestarm("study", "verify", "export.json")
+        holds = "1 upload replayed, the answer is A"
+        assert holds in bestarm("study", "verify", "export.json")
+        assert f"study pages holds: 2 entries unchanged, {holds}" in bestarm("study", "verify", "pages")
+        assert "begins with the same 2 entries" in bestarm(
+            "study", "verify", "export.json", "--against", "pages"
+        )
+        assert "name the file first" in bestarm("study", "verify", "pages", "--against", "pages", code=2)
         assert bestarm("study", "export", "pages", "--format", "csv").splitlines()[1].endswith("A,200,190.5")
         assert bestarm("study", "report", "pages") == "The report is in report.html.\n"
         written = json.loads(bestarm("study", "report", "pages", "--out", "pages.html", "--format", "json"))
@@ -114,7 +120,7 @@ def test_studies_and_tokens_from_the_command_line(
         assert "can't be written" in bestarm("study", "report", "pages", "--out", "nowhere/x.html", code=2)
         changed = (tmp_path / "export.json").read_text().replace("190.5", "190.25")
         (tmp_path / "export.json").write_text(changed)
-        assert "does not hold" in bestarm("study", "verify", "export.json", code=1)
+        assert "position 2 was changed" in bestarm("study", "verify", "export.json", code=1)
 
         assert "is closed" in bestarm("study", "close", "pages")
         assert "is stopped" in bestarm("study", "reopen", "pages")

@@ -234,12 +234,19 @@ def test_several_processes_keep_one_order(opened: Any) -> None:
 
 
 GIVEN_OUT = "verdict that was given out"
+CHANGED = "its digest is another"
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("UPDATE entries SET body = replace(body, '\"A\":[200,', '\"A\":[201,') WHERE position = 1", GIVEN_OUT),
+        ("UPDATE entries SET body = replace(body, '\"A\":[200,', '\"A\":[201,') WHERE position = 1", CHANGED),
+        ("UPDATE entries SET received_at = '2020-01-01T00:00:00.000Z' WHERE position = 2", CHANGED),
+        ("UPDATE entries SET decision = NULL WHERE position = 1", CHANGED),
+        ("UPDATE entries SET digest = '' WHERE position = 2", CHANGED),
+        ("UPDATE studies SET agents = 7", CHANGED),
+        ("UPDATE studies SET verdict = replace(verdict, '600', '599')", GIVEN_OUT),
+        ("UPDATE studies SET stopped_at = NULL, verdict = NULL", GIVEN_OUT),
         ("DELETE FROM entries WHERE position = 1", "position 1 is missing"),
         ("UPDATE entries SET body = replace(body, '\"A\"', '\"Z\"') WHERE position = 2", "at position 2"),
         ("UPDATE entries SET body = replace(body, ' ', '') || ' x' WHERE position = 2", "at position 2"),

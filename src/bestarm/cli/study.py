@@ -12,10 +12,11 @@ from rich.table import Table
 
 from bestarm.cli import changes
 from bestarm.cli.create import EXAMPLES, create
-from bestarm.cli.output import Format, count, make_table, number, print_json, print_table
+from bestarm.cli.output import Format, make_table, number, print_json, print_table
 from bestarm.cli.server import Agent, Journal, Output, Study, Token, Url, place
+from bestarm.cli.verify import EXAMPLES as VERIFY
+from bestarm.cli.verify import verify
 from bestarm.client.connection import Connection, Settings, resolve
-from bestarm.errors import ServiceError
 from bestarm.shown import arm_columns, headline, limits, share
 from bestarm.whole_file import write_whole
 
@@ -168,29 +169,7 @@ def report(
         print_table(f"The report is in {out}.")
 
 
-@app.command()
-def verify(
-    file: Annotated[Path, typer.Argument(metavar="export.json", help="What `study export` wrote.")],
-    output: Output = Format.table,
-) -> None:
-    """Recompute every verdict of an export from its log, without a server; exit code 1 if one differs."""
-    from bestarm.problem.file import naming
-    from bestarm.protocol.messages import verdict_to_json
-    from bestarm.service.view.export_file import ExportFile
-    from bestarm.service.view.verify import replay
-
-    with naming(str(file)):
-        exported = ExportFile(file)
-    try:
-        server = replay(exported)
-    except ServiceError as error:
-        raise ServiceError(f"{file} does not hold: {error}") from None
-    verdict, uploads = server.verdict, server.uploads
-    if output is Format.json:
-        print_json({"verified": True, "uploads": uploads, "verdict": verdict_to_json(verdict)})
-        return
-    answer = f"the answer is {verdict.arm}" if verdict.stopped else f"{verdict.leader} leads, not settled yet"
-    print_table(f"{file} holds: {count(uploads, 'upload')} replayed, {answer}.")
+app.command(epilog=VERIFY)(verify)
 
 
 @app.command(

@@ -15,6 +15,7 @@ from bestarm.errors import UserError
 from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
 from bestarm.protocol.admission import FINAL, check
+from bestarm.protocol.decision import agree, close
 from bestarm.protocol.entries import (
     ArmAdded,
     ArmWithdrawn,
@@ -27,7 +28,7 @@ from bestarm.protocol.entries import (
     Upload,
 )
 from bestarm.protocol.fold import Fold
-from bestarm.protocol.messages import Conflict, Download, Stop
+from bestarm.protocol.messages import Conflict, Download, ProtocolError, Stop
 from bestarm.protocol.past import Logged, Memory, Past
 from bestarm.protocol.terms import Terms
 from bestarm.standing import standing
@@ -179,6 +180,33 @@ class Server:
         For an entry that changes the past, `anew` may be the new reading of the log, made as far as somebody
         came; the rest is read here.
         """
+        if self._take(entry, plan, anew) and self.verdict.stopped:
+            self._settle()
+
+    def append_decided(self, entry: Entry, decision: Verdict | None, anew: Fold | None = None) -> None:
+        """Add an entry of a log that says itself at which entry the study was decided.
+
+        That holds, whatever the last bits of the evidence are here; numbers outside of the tolerance are an
+        error.
+        """
+        found = self.verdict if self._take(entry, None, anew) else None
+        if decision is not None:
+            if found is None or not decision.stopped or not agree(decision, found):
+                raise ProtocolError(f"the log does not lead to the decision for {decision.leader} that it has.")
+            self.verdict = decision
+            self._settle()
+        elif found is not None and found.stopped:
+            if close(found.evidence, 1.0):
+                self.verdict = replace(found, stopped=False, reason=None)
+            else:
+                self._settle()
+
+    def _settle(self) -> None:
+        """The best arm is known, from the last entry on."""
+        self.stopped_at, self.over_at = self.uploads, self.length - 1
+
+    def _take(self, entry: Entry, plan: Plan | None, anew: Fold | None) -> bool:
+        """Add an entry; whether there is another verdict now."""
         check(entry, self)
         # Everything that can fail comes first, so that a refused entry leaves no trace.
         match entry:
@@ -207,8 +235,8 @@ class Server:
         if not self.stopped and self.closed is None and not isinstance(entry, SAYS_NOTHING):
             self.reading = self.method.read(self.state)
             self.verdict = self.method.judge(self.state, self.reading)
-            if self.verdict.stopped:
-                self.stopped_at, self.over_at = self.uploads, self.length - 1
+            return True
+        return False
 
     def _joins(self, join: Join) -> None:
         self.sites[join.agent] = join

@@ -14,6 +14,7 @@ from uploads import batch
 
 from bestarm.core.tally import Tally
 from bestarm.errors import ServiceError, UserError
+from bestarm.protocol.chain import CANONICAL, charter, link
 from bestarm.protocol.entries import Close, Correction, Entry, Join, Reopen, Upload, body_of
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.protocol.server import Server
@@ -50,7 +51,9 @@ def text(storage: Storage) -> str:
 def test_an_export_has_the_keys_of_version_0_1_and_the_entries(text: str) -> None:
     export = json.loads(text)
     for known in json.loads(GOLDEN.read_text()).values():
-        assert list(export) == [*known, "entries", "standing", "test"]
+        added = {"versions", "length", "digest", "entries", "standing", "test"}
+        assert [key for key in export if key not in added] == list(known)
+        assert export.keys() == {*known, *added}
         assert export["uploads"][0].keys() == known["uploads"][0].keys()
     assert [entry["kind"] for entry in export["entries"]] == ["joined", *["uploaded"] * 6, "closed", "reopened"]
     assert [entry["position"] for entry in export["entries"]] == list(range(1, 10))
@@ -168,14 +171,21 @@ def test_an_export_with_a_correction_verifies(storage: Storage, text: str) -> No
         batch(PROBLEM, "lab-a", 2),
     ]
     export = json.loads(text) | {"uploads": [], "verdicts": [], "entries": []}
+    facts = ("problem", "method", "parameters", "agents")
+    digest = charter(*(export[key] for key in facts))
     for position, entry in enumerate(log, 1):
         server.append(entry)
         row = {"position": position, "kind": entry.word, "id": entry.id} | body_of(entry, PROBLEM.arms)
-        export["entries"].append(row | {"plan": None, "received_at": "now"})
+        decision = verdict_to_json(server.verdict) if server.stopped_at == len(server.log) else None
+        said = None if decision is None else CANONICAL.encode(decision)
+        body = CANONICAL.encode(body_of(entry, PROBLEM.arms))
+        digest = link(digest, position, entry.word, "now", said, body)
+        row |= {"plan": None, "received_at": "now", "digest": digest, "decision": decision}
+        export["entries"].append(row)
         if isinstance(entry, Upload):
             export["uploads"].append(export["entries"][-1] | {"position": len(server.log)})
             export["verdicts"].append(verdict_to_json(server.verdict))
-    export["verdict"] = verdict_to_json(server.verdict)
+    export |= {"verdict": verdict_to_json(server.verdict), "length": len(log), "digest": digest}
     assert verify(export) == server.verdict
     assert verify(export).samples == 24
     with pytest.raises(ServiceError):

@@ -17,10 +17,12 @@ from bestarm.core.plan import Plan
 from bestarm.differences import NOBODY, Comparisons, Differences, differences
 from bestarm.methods.composed import batch_of
 from bestarm.oddities import Oddities, Oddity
+from bestarm.protocol.chain import link
 from bestarm.protocol.entries import Correction, Entry, FromSite, Join, Upload
 from bestarm.protocol.messages import MOST_PULLS, Download, Stop, plan_to_json
 from bestarm.protocol.server import Server
 from bestarm.service.storage.overview import ByHand, Charter, Contribution, Happened, Judged, Overview
+from bestarm.verdict import Verdict
 
 NOTHING = Contribution()
 COMPACT = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -46,6 +48,12 @@ class Made(NamedTuple):
     text: str | None
 
 
+class Recorded(NamedTuple):
+    """What the log says of an entry beside it: the verdict, if the study was decided there."""
+
+    decision: Verdict | None
+
+
 class Ledger:
     """Replays a study's log and takes its next entries. It decides nothing: `protocol.Server` does.
 
@@ -58,6 +66,7 @@ class Ledger:
         self.judged: list[Judged] = []
         self.sites: dict[str, Contribution] = {}
         self.happened: list[Happened] = []
+        self.digest = study.digest  # of the last entry, or what comes before the first
         self.end: tuple[int, str, str] | None = None  # the last entry's position, id and time
         self._look_again()
 
@@ -71,12 +80,25 @@ class Ledger:
         """The position of the upload that settled the study."""
         return self.server.stopped_at
 
-    def append(self, entry: Entry, received_at: str, size: int, asked: int | None = None) -> None:
-        """The next entry, of so many bytes, and how many pulls the plan asks for that it was answered with."""
+    def append(
+        self,
+        entry: Entry,
+        received_at: str,
+        size: int,
+        asked: int | None = None,
+        recorded: Recorded | None = None,
+    ) -> None:
+        """The next entry, of so many bytes, and how many pulls the plan asks for that it was answered with.
+
+        `recorded` is what the log says of the decision, if the entry is there already.
+        """
         late = self.server.verdict.reason is not None
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
-                self.server.append(entry)
+                if recorded is None:
+                    self.server.append(entry)
+                else:
+                    self.server.append_decided(entry, recorded.decision)
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             raise OutOfRange from error
         self.end = (self.length, entry.id, received_at)
@@ -117,6 +139,11 @@ class Ledger:
             self.server.asked[entry.agent] = asked
         if isinstance(entry, ByHand):
             self.happened.append(Happened(self.length, entry, received_at, late, len(self.judged)))
+
+    def seal(self, kind: str, body: str, received_at: str, decision: str | None) -> str:
+        """The digest of the entry that was appended last; what it says and the decision are canonical JSON."""
+        self.digest = link(self.digest, self.length, kind, received_at, decision, body)
+        return self.digest
 
     def _look_again(self) -> None:
         """Begin anew with what people see of the batches: the log says something else now."""
@@ -201,6 +228,7 @@ class Ledger:
             closed=self.server.closed is not None,
             uploads=len(self.judged),
             length=self.length,
+            digest=self.digest,
             judged=self.judged,
             log=self.server.log,
             method=self.server.method,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, case, select
 
 from bestarm.core.plan import Plan
 from bestarm.errors import ServiceError, UserError
+from bestarm.protocol.chain import CANONICAL, link
 from bestarm.protocol.entries import Entry, FromSite, Upload, body_of, entry_from
-from bestarm.protocol.messages import plan_from_json
-from bestarm.service.storage.ledger import COMPACT, Ledger, OutOfRange, plan_text
+from bestarm.protocol.messages import plan_from_json, verdict_from_json
+from bestarm.service.storage.ledger import Ledger, OutOfRange, Recorded, plan_text
 from bestarm.service.storage.tables import entries
 
 TOGETHER = 100  # rows that are read at once: plans can be long
@@ -25,6 +26,8 @@ FROM = (
         entries.c.id,
         entries.c.body,
         entries.c.received_at,
+        entries.c.decision,
+        entries.c.digest,
         case((entries.c.position > bindparam("first"), entries.c.plan)).label("plan"),
     )
     .where(entries.c.study_id == bindparam("study"), entries.c.position >= bindparam("first"))
@@ -40,22 +43,45 @@ AFTER = (
 HERE = (entries.c.study_id == bindparam("study")) & (entries.c.position == bindparam("place"))
 PLAN = select(entries.c.plan).where(HERE)
 KEEP_PLAN = entries.update().where(HERE).values(plan=bindparam("made"))
-COLUMNS = ("study_id", "position", "kind", "id", "agent", "sequence", "body", "received_at", "plan")
+COLUMNS = (
+    "study_id",
+    "position",
+    "kind",
+    "id",
+    "agent",
+    "sequence",
+    "body",
+    "received_at",
+    "decision",
+    "digest",
+    "plan",
+)
 APPEND = f"""INSERT INTO entries ({", ".join(f'"{name}"' for name in COLUMNS)}) VALUES """
-Written = tuple[int, int, str, str, str | None, int | None, str, str, str | None]
+Written = tuple[int, int, str, str, str | None, int | None, str, str, str | None, str, str | None]
+
+
+class Sealed(NamedTuple):
+    """What is written of an entry whatever answers it: what it says, when it came, what it led to, and its
+    digest.
+    """
+
+    body: str
+    received_at: str
+    decision: str | None
+    digest: str
 
 
 def body_text(entry: Entry, arms: tuple[str, ...]) -> str:
-    """What an entry says, as JSON."""
-    return COMPACT.encode(body_of(entry, arms))
+    """What an entry says, as canonical JSON."""
+    return CANONICAL.encode(body_of(entry, arms))
 
 
-def written(ledger: Ledger, place: int, body: str, received_at: str, plan: str | None) -> Written:
-    """The row of an entry that a ledger has taken; body and plan are JSON."""
+def written(ledger: Ledger, place: int, sealed: Sealed, plan: str | None) -> Written:
+    """The row of an entry that a ledger has taken; the plan is JSON."""
     study, entry = ledger.study, ledger.server.entries[place].entry
     agent = entry.agent if isinstance(entry, FromSite) else None
     sequence = entry.sequence if isinstance(entry, Upload) else None
-    return study.id, place + 1, entry.word, entry.id, agent, sequence, body, received_at, plan
+    return study.id, place + 1, entry.word, entry.id, agent, sequence, *sealed, plan
 
 
 def append(connection: Connection, rows: list[Written]) -> None:
@@ -88,11 +114,17 @@ def _replay(ledger: Ledger, rows: Iterable[Any]) -> None:
         try:
             if row.position != ledger.length + 1:
                 raise UserError(f"position {ledger.length + 1} is missing.")
+            sealed = row.received_at, row.decision, row.body
+            digest = link(ledger.digest, row.position, row.kind, *sealed)
+            if digest != row.digest:
+                raise UserError("its digest is another; it was changed, or what stands before it.")
             entry = entry_from(row.kind, json.loads(row.body), ledger.server.arms)
             if entry.id != row.id:
                 raise UserError(f"its id is {row.id!r}, and what it says is of {entry.id!r}.")
             plan = None if row.plan is None else sum(step[1] for step in json.loads(row.plan))
-            ledger.append(entry, row.received_at, len(row.body.encode()), plan)
+            decision = None if row.decision is None else verdict_from_json(json.loads(row.decision))
+            ledger.append(entry, row.received_at, len(row.body.encode()), plan, Recorded(decision))
+            ledger.digest = digest
         except (ValueError, LookupError, TypeError, ArithmeticError, OutOfRange) as error:
             raise ServiceError(
                 f"study {ledger.study.name!r}: its log can't be replayed at position {row.position}: {error}"

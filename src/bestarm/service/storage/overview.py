@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from bestarm.differences import Differences
 from bestarm.methods import Method, Verdict
 from bestarm.oddities import Oddity
 from bestarm.problem import Problem
+from bestarm.protocol.chain import charter
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Reopen, Upload
 
 ByHand = Correction | ArmAdded | ArmWithdrawn | Close | Reopen  # what people do to a study, or its own end
@@ -20,7 +21,10 @@ ByHand = Correction | ArmAdded | ArmWithdrawn | Close | Reopen  # what people do
 
 @dataclass(frozen=True, slots=True)
 class Charter:
-    """What a study is about. Its name may change, and whether it is archived; all else never does."""
+    """What a study is about. Its name may change, and whether it is archived; all else never does.
+
+    `stored` is its problem and parameters as they were written down first, whatever a later version adds.
+    """
 
     id: int
     name: str
@@ -28,6 +32,13 @@ class Charter:
     method: Method
     created_at: str
     archived: bool = False
+    stored: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+
+    @property
+    def digest(self) -> str:
+        """What its log begins with."""
+        problem, parameters = self.stored or (self.problem.to_dict(), self.method.parameters)
+        return charter(problem, self.method.name, parameters, self.method.agents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +91,15 @@ class Overview:
     `judged` and `log` may have grown since: only the first `uploads` of them count. `length` is how many
     entries there were, of whatever kind. `method` is the one for the arms that there are now, `arms` are all
     that there ever were, and `known` is what it keeps of all batches. `now` is what the data say, whether the
-    study is over or not; `last_words` what could be said when it was closed.
+    study is over or not; `last_words` what could be said when it was closed. `digest` is that of the last
+    entry.
     """
 
     study: Charter
     closed: bool
     uploads: int
     length: int
+    digest: str
     judged: Sequence[Judged]
     log: Sequence[Upload]
     method: Method

@@ -17,6 +17,8 @@ from bestarm.errors import ProblemWarning, ServiceError, UserError, either
 from bestarm.methods import Kind, Method, Parameter, Verdict, federated, method
 from bestarm.names import check_name
 from bestarm.problem import Problem
+from bestarm.protocol.chain import CANONICAL
+from bestarm.protocol.decision import agree
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import upload_from_json, verdict_from_json, verdict_to_json
 from bestarm.service.storage.ledger import Ledger, OutOfRange
@@ -117,18 +119,20 @@ def to_row(built: Method) -> dict[str, Any]:
 def from_row(row: sqlalchemy.Row[Any]) -> Charter:
     """The study that a row describes."""
     try:
-        problem = read_problem(json.loads(row.problem))
-        built = build(problem, row.method, row.agents, json.loads(row.parameters))
+        stored = json.loads(row.problem), json.loads(row.parameters)
+        problem = read_problem(stored[0])
+        built = build(problem, row.method, row.agents, stored[1])
     except UserError as error:
         raise ServiceError(f"study {row.name!r}: this bestarm can't work with it: {error}") from None
-    return Charter(row.id, row.name, problem, built, row.created_at, row.archived_at is not None)
+    return Charter(row.id, row.name, problem, built, row.created_at, row.archived_at is not None, stored)
 
 
 def check_verdict(ledger: Ledger, stopped_at: int | None, verdict: str | None) -> None:
     """The verdict that was given out never changes: a log that now says otherwise is not served."""
     found = None if ledger.stopped_at is None else ledger.server.verdict
     given_out = None if verdict is None else verdict_from_json(json.loads(verdict))
-    if (ledger.stopped_at, found) != (stopped_at, given_out):
+    same = found == given_out or (found is not None and given_out is not None and agree(given_out, found))
+    if ledger.stopped_at != stopped_at or not same:
         raise ServiceError(
             f"study {ledger.study.name!r}: its log does not lead to the verdict that was given out; "
             "the log was changed, or another version of bestarm wrote it."
@@ -137,4 +141,4 @@ def check_verdict(ledger: Ledger, stopped_at: int | None, verdict: str | None) -
 
 def verdict_text(verdict: Verdict) -> str:
     """A verdict as JSON text."""
-    return json.dumps(verdict_to_json(verdict), allow_nan=False)
+    return CANONICAL.encode(verdict_to_json(verdict))

@@ -49,7 +49,7 @@ class Work:
         self.now = now
         self.ledgers: dict[int, Ledger] = {}
         self.reshelved: set[int] = set()  # studies with another name, or archived
-        self._unanswered: list[tuple[Ledger, int, str, str, Taken]] = []
+        self._unanswered: list[tuple[Ledger, int, log.Sealed, Taken]] = []
         self._rows: list[log.Written] = []
 
     def lock(self, ids: set[int]) -> None:
@@ -160,17 +160,20 @@ class Work:
             self.flush()
             del self.ledgers[study.id]
             raise Refused(EXTREME, "refused", 422) from None
+        decided = None
+        if ledger.stopped_at != stopped_before:
+            decided = studies.verdict_text(ledger.server.verdict)
+            change = study_rows.update().where(study_rows.c.id == study.id)
+            self.connection.execute(change.values(stopped_at=ledger.stopped_at, verdict=decided))
+        digest = ledger.seal(entry.word, body, received_at, decided)
+        sealed = log.Sealed(body, received_at, decided, digest)
         taken = Taken(len(ledger.judged), new=True)
         if answered:
-            self._unanswered.append((ledger, ledger.length - 1, body, received_at, taken))
+            self._unanswered.append((ledger, ledger.length - 1, sealed, taken))
         else:
-            self._rows.append(log.written(ledger, ledger.length - 1, body, received_at, None))
+            self._rows.append(log.written(ledger, ledger.length - 1, sealed, None))
         if study.method.recipe.sends_total:
             self._answer()  # the plan follows from the total that goes with it
-        if ledger.stopped_at != stopped_before:
-            change = study_rows.update().where(study_rows.c.id == study.id)
-            verdict = studies.verdict_text(ledger.server.verdict)
-            self.connection.execute(change.values(stopped_at=ledger.stopped_at, verdict=verdict))
         if isinstance(entry, Upload | Correction):
             self._end(ledger)
         return taken
@@ -186,7 +189,7 @@ class Work:
 
         Plans are the costly part. So they are made from all that was taken together.
         """
-        for ledger, place, body, received_at, taken in self._unanswered:
+        for ledger, place, sealed, taken in self._unanswered:
             server, entry = ledger.server, ledger.server.entries[place].entry
             if server.over or not isinstance(entry, FromSite):
                 # Who was heard before the end gets a plan from what was known then.
@@ -196,7 +199,7 @@ class Work:
                 made = ledger.answer_now(entry.agent, self._silent(ledger))
                 taken.answer, text = made.reply, made.text
                 server.asked[entry.agent] = made.size
-            self._rows.append(log.written(ledger, place, body, received_at, text))
+            self._rows.append(log.written(ledger, place, sealed, text))
         self._unanswered = []
 
     def _again(self, ledger: Ledger, entry: Entry, place: int) -> Taken:

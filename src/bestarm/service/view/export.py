@@ -8,15 +8,18 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bestarm import __version__
 from bestarm.cells import write_cell
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import verdict_to_json
+from bestarm.protocol.version import VERSION
 from bestarm.service.storage.overview import Judged, Overview
 from bestarm.service.view import uploads_table
 from bestarm.service.view.promise import rests_on
 from bestarm.standing import standing
 
 PIECE = 65_536  # letters, about
+EXPORT = 2  # the version of this format; the first had no number, no entries and no digests
 
 
 def export_json(overview: Overview, entries: Iterable[Any]) -> Iterator[str]:
@@ -31,12 +34,16 @@ def export_csv(overview: Overview) -> Iterator[str]:
 
 def _json(overview: Overview, entries: Iterable[Any]) -> Iterator[str]:
     method = overview.study.method
+    problem, parameters = overview.study.stored or (method.problem.to_dict(), dict(method.parameters))
     head = {
         "study": overview.study.name,
-        "problem": method.problem.to_dict(),
+        "versions": {"bestarm": __version__, "protocol": VERSION, "export": EXPORT},
+        "problem": problem,
         "method": method.name,
-        "parameters": dict(method.parameters),
+        "parameters": parameters,
         "agents": method.agents,
+        "length": overview.length,
+        "digest": overview.digest,
     }
     yield _text(head).removesuffix("}")
     yield from _list("uploads", (_text(_uploaded(*pair, overview)) for pair in _log(overview)))
@@ -62,8 +69,10 @@ def _uploaded(judged: Judged, upload: Upload, overview: Overview) -> dict[str, A
 def _entry(row: Any) -> str:
     """An entry with its plan, whose text can be long and stays as it is."""
     head = {"position": row.position, "kind": row.kind, "id": row.id} | json.loads(row.body)
-    start, received_at = _text(head).removesuffix("}"), _text(row.received_at)
-    return f'{start}, "plan": {row.plan or "null"}, "received_at": {received_at}}}'
+    tail = {"received_at": row.received_at, "digest": row.digest}
+    if row.decision is not None:
+        tail["decision"] = json.loads(row.decision)
+    return f'{_text(head).removesuffix("}")}, "plan": {row.plan or "null"}, {_text(tail).removeprefix("{")}'
 
 
 def _list(name: str, texts: Iterable[str]) -> Iterator[str]:

@@ -18,7 +18,6 @@ from bestarm.protocol.version import VERSION as PROTOCOL
 from bestarm.reward import HIGHEST
 from bestarm.service.storage.overview import Overview
 from bestarm.service.storage.schema import VERSION as STORAGE
-from bestarm.service.view.digest import digest
 from bestarm.service.view.ending import sentence
 from bestarm.service.view.report_style import POLICY, STYLE
 from bestarm.service.view.since import Since, ruled_out_since
@@ -62,7 +61,7 @@ def report(overview: Overview, rows: Sequence[Any], now: datetime, stale_after: 
             for one in overview.happened
         ],
         facts=_facts(found, versions),
-        digest=digest(rows),
+        digest=overview.digest,
     )
 
 

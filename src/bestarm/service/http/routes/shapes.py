@@ -722,6 +722,7 @@ class ExportAnswer(Shape):
     """The whole log, and all that is needed to replay it."""
 
     study: str
+    versions: dict[str, str | int] = Field(description="Of bestarm, of the protocol and of this format.")
     problem: dict[str, Any]
     method: str
     parameters: dict[str, int | float | str]
@@ -730,8 +731,11 @@ class ExportAnswer(Shape):
     verdicts: list[VerdictAnswer] = Field(description="After each upload.")
     verdict: VerdictAnswer
     entries: list[dict[str, Any]] = Field(
-        description="The log itself: position, kind, id, what the entry says, plan and received_at."
+        description="The log itself: position, kind, id, what the entry says, plan, received_at, its digest, "
+        "and the verdict as decision where the study was decided."
     )
+    length: int = Field(description="How many entries there are.")
+    digest: str = Field(description="That of the last entry; each is over the one before.")
     standing: StandingAnswer
     test: str = Field(description="Which test decides, and what it assumes.")
 
