@@ -30,7 +30,8 @@ def log_worths(totals: Floats, weights: Floats, sigma: float, rho: float) -> Flo
     """
     z = totals / (sigma * np.sqrt(weights + rho))
     worths: Floats = LOG_2 - 0.5 * np.log1p(weights / rho) + 0.5 * z * z + log_below(z)
-    return np.where(weights > 0.0, worths, 0.0)
+    worths[~(weights > 0.0)] = 0.0
+    return worths
 
 
 def log_below(z: Floats) -> Floats:
@@ -48,7 +49,10 @@ def log_below(z: Floats) -> Floats:
     for place in range(len(TAIL)):
         power = power * t + TAIL[place]
     tails = np.log(t) + power - x * x
-    return np.where(z < 0.0, tails - LOG_2, np.log1p(-0.5 * np.exp(tails))) - TAIL_ERROR
+    below, far = np.log1p(-0.5 * np.exp(tails)), z < 0.0
+    below[far] = tails[far] - LOG_2
+    lower: Floats = below - TAIL_ERROR
+    return lower
 
 
 def log_means(logs: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -80,7 +80,8 @@ def rivals(pulls: Counts, values: Floats, arms: Counts) -> tuple[Counts, Counts]
     out.
     """
     several = arms.shape[0]
-    values = np.where(pulls[arms] > 0, values[arms], -np.inf)
+    values = values[arms]
+    values[pulls[arms] == 0] = -np.inf
     first = int(np.argmax(values))
     high = np.full(several, first)
     if values[first] == -np.inf:
@@ -134,7 +135,8 @@ def add(state: Race, batch: Batch) -> int:
     """
     arms, before, samples = batch.arms, state.pulls[batch.arms], int(batch.pulls.sum())
     weights = shared_weights(batch.pulls, before)
-    known = np.where(before > 0, state.estimate.values[arms], 0.0)
+    known = state.estimate.values[arms]
+    known[before == 0] = 0.0
     together = weights.sum()
     offset = 0.0
     if together > 0.0:

@@ -72,7 +72,8 @@ def scatter(values: Floats, well: Flags, batch: Batch, centre: float) -> tuple[f
     """
     means = batch.sums / batch.pulls
     inside = np.maximum(batch.squares - batch.pulls * (means - centre) ** 2, 0.0)
-    residual = np.where(batch.pulls > 1, inside, 0.0).sum()
+    inside[batch.pulls <= 1] = 0.0
+    residual = inside.sum()
     freedom = float(batch.pulls.sum() - batch.pulls.shape[0])
     if well.any():
         weights = batch.pulls[well].astype(np.float64)

@@ -8,6 +8,7 @@ code of its own and can't be called from Python.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -48,8 +49,22 @@ def _as_part(compiler: Any) -> Any:
 
 def _as_whole(compiler: Any, function: Callable[..., Any]) -> Any:
     """As numba compiles it, but numpy's functions, which numba has in Python too, are parts as well."""
-    with _parts_of_numba():
-        return Compiler.compile_extra(compiler, function)
+    collecting = gc.isenabled()
+    gc.disable()  # next to nothing can be thrown away before the end
+    try:
+        with _parts_of_numba():
+            return Compiler.compile_extra(compiler, function)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _say_mismatch(src_shapes: Any, index_shape: Any) -> None:
+    raise ValueError("cannot assign slice from input of different size")
+
+
+# Functions of numba that are replaced, by name: the sentence that names two shapes is a third of all code.
+SHORTER = {"ol_raise_with_shape_context_cpu.<locals>.impl": _say_mismatch}
 
 
 @contextmanager
@@ -57,7 +72,9 @@ def _parts_of_numba() -> Iterator[None]:
     """numba compiles one function at a time, under a lock: nobody else sees this."""
     processor = target_registry["cpu"]
     usual = jit_registry.pop(processor)
-    jit_registry[processor] = lambda **options: usual(pipeline_class=Part, **options)
+    jit_registry[processor] = lambda **options: (
+        lambda function: usual(pipeline_class=Part, **options)(SHORTER.get(function.__qualname__, function))
+    )
     try:
         yield
     finally:

@@ -49,7 +49,7 @@ def side_by_side(
     low[leader] = False
     behind = low.sum()
     if behind > 0:
-        shares = (1.0 - FLOOR_SHARE) * shares + np.where(low, FLOOR_SHARE / behind, 0.0)
+        shares = (1.0 - FLOOR_SHARE) * shares + low * (FLOOR_SHARE / behind)
     balance = math.sqrt((shares * shares).sum())
     lead = min(max(round(steps * balance / (1.0 + balance)), 1), steps - 1)
     reached = np.floor(np.cumsum(shares) * (steps - lead) + (GOLDEN * samples) % 1.0)
