@@ -35,6 +35,12 @@ class Oddity:
     about: str
     seen: str
     meaning: str
+    upload: int = 0  # that it is about, if it is about one
+
+    @property
+    def key(self) -> str:
+        """What tells it from other warnings of the study, also when its numbers change."""
+        return f"{self.kind}/{self.about}/{self.upload}"
 
     def __str__(self) -> str:
         return f"{self.seen} {self.meaning}"
@@ -278,6 +284,7 @@ class Oddities:
             f"Upload {number}, of site {site}, is far from all others: {said}.",
             "Numbers in other units or a typing mistake would count like any other; if they are wrong, they "
             "have to be corrected for the promise to hold.",
+            number,
         )
 
 

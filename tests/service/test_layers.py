@@ -8,7 +8,12 @@ import pytest
 import bestarm.service
 
 ROOT = Path(bestarm.service.__file__).parent
-KNOWS = {"storage": {"storage"}, "view": {"storage", "view"}, "http": {"storage", "view", "http"}}
+KNOWS = {
+    "storage": {"storage"},
+    "view": {"storage", "view"},
+    "http": {"storage", "view", "http"},
+    "telling": {"storage", "view", "telling"},
+}
 
 
 def folders_used(path: Path) -> set[str]:

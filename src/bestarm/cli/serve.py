@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bestarm.cli import telling
 from bestarm.cli.output import Format, errors, print_json, say
 from bestarm.cli.server import Output
 from bestarm.errors import UserError
@@ -22,6 +23,8 @@ Examples:
   bestarm serve --storage sqlite:////var/lib/bestarm/bestarm.db --admin-token-file /etc/bestarm/admin-token
   bestarm serve --storage postgresql+psycopg://bestarm@localhost/bestarm --port 8001
   bestarm serve --host 0.0.0.0 --ssl-certfile cert.pem --ssl-keyfile key.pem
+  bestarm serve --webhook https://chat.example.org/hook --webhook-secret-file /etc/bestarm/webhook-secret
+  bestarm serve --smtp mail.example.org:587 --mail-from bestarm@example.org --mail-to ada@example.org
 
 It prints `listening on URL` once it takes connections and, the first time that a storage is opened, the
 administrator's token. SIGTERM and SIGINT stop it in good order.
@@ -64,6 +67,14 @@ def serve(
         float, typer.Option(min=1.0, help="Seconds of silence after which a site is shown as stale.")
     ] = 86_400.0,
     access_log: Annotated[bool, typer.Option("--access-log", help="Write a line for every request.")] = False,
+    webhook: telling.WebhookUrl = None,
+    webhook_secret_file: telling.WebhookSecretFile = None,
+    smtp: telling.Smtp = None,
+    smtp_tls: telling.SmtpTls = "starttls",
+    smtp_user: telling.SmtpUser = None,
+    smtp_password_file: telling.SmtpPasswordFile = None,
+    mail_from: telling.MailFrom = None,
+    mail_to: telling.MailTo = None,
     output: Output = Format.table,
 ) -> None:
     """Run the server that sites talk to."""
@@ -73,6 +84,7 @@ def serve(
     from bestarm.service.http.limits import Limits
     from bestarm.service.storage import Storage
     from bestarm.service.storage.admin import admit
+    from bestarm.service.telling.teller import begin_telling
 
     write_log()
     address = host or "127.0.0.1"
@@ -80,6 +92,8 @@ def serve(
         raise UserError("--ssl-certfile and --ssl-keyfile belong together; give both or neither.")
     if not is_loopback(address) and ssl_certfile is None:
         say("warning: tokens travel in the clear; give --ssl-certfile, or listen behind a proxy that has TLS.")
+    receivers = telling.webhook(webhook, webhook_secret_file)
+    receivers += telling.mail(smtp, smtp_tls, smtp_user, smtp_password_file, mail_from, mail_to)
     files = allow_files(max_connections)
     if room(files) < max_connections:
         say(
@@ -96,13 +110,15 @@ def serve(
         connections=min(max_connections, room(files)),
         exports=max_exports,
     )
-    with bind(address, port) as bound, closing(Storage(storage)) as opened:
+    with bind(address, port) as bound, closing(Storage(storage)) as opened, ExitStack() as stack:
         secret = admit(opened, admin_token_file)
         if secret is not None and output is Format.table:
             print(f"admin token: {secret}", flush=True)
         opened.load()
         made = create_app(opened, limits)
         made.state.service.files = files
+        if receivers:
+            stack.callback(begin_telling(opened, receivers).close)
         listen(
             made,
             bound,

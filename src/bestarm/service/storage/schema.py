@@ -10,7 +10,7 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, tex
 from bestarm.errors import UserError
 from bestarm.service.storage.tables import schema
 
-VERSION = "5"  # the last step in `migrations/versions`
+VERSION = "6"  # the last step in `migrations/versions`
 STEPS = Path(__file__).parent / "migrations"
 # Any number that other programs on the same database are unlikely to choose.
 OPENING_LOCK = 20240715

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, OperationalError
@@ -40,6 +40,7 @@ from bestarm.service.storage.writer import Task, Writer
 
 logger = logging.getLogger("bestarm.service")
 
+T = TypeVar("T")
 Grown = Callable[[Ledger], None]
 AWAY = "the storage can't be reached; nothing is known to have changed, so send it again later."
 
@@ -215,6 +216,10 @@ class Storage:
         """Record an upload and answer it; the same upload again gets the same answer."""
         received_at = clock.write(self.now())
         return self._submit(lambda work: work.take(study, upload, received_at), study, writes=True)
+
+    def within(self, act: Callable[[Connection], T]) -> Pending[T]:
+        """Do something else to the database, in a transaction of the writer."""
+        return self._submit(lambda work: act(work.connection), None, writes=True)
 
     # Tokens
 

@@ -73,3 +73,26 @@ tokens = Table(
     Column("expires_at", String(32)),
     Column("revoked_at", String(32)),
 )
+
+# Who is told about studies: a hash of where that is, and since when.
+receivers = Table(
+    "receivers",
+    metadata,
+    Column("receiver", String(32), primary_key=True),
+    Column("since", String(32), nullable=False),
+)
+
+# What each receiver is told, once. Whoever takes a row to tell it puts `due_at` ahead, so nobody else does.
+news = Table(
+    "news",
+    metadata,
+    Column("receiver", ForeignKey("receivers.receiver"), primary_key=True),
+    Column("study_id", ForeignKey("studies.id"), primary_key=True),
+    Column("event", String(64), primary_key=True),
+    Column("id", String(32), nullable=False),
+    Column("body", Text, nullable=False),  # JSON; the same whenever it is told
+    Column("noticed_at", String(32), nullable=False),
+    Column("due_at", String(32), nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("told_at", String(32)),  # NULL: not yet
+)

@@ -1,0 +1,231 @@
+"""Notices what happens to studies and tells it, in threads of its own: nobody who uploads ever waits for it.
+
+What there is to tell follows from the logs, so nothing is lost if a server dies between a commit and the
+telling: whoever looks next notices it. What was noticed is a row for each receiver, which servers that share a
+storage claim one by one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from secrets import token_hex
+
+from sqlalchemy import Connection
+
+from bestarm.errors import ServiceError
+from bestarm.service.storage import Storage, clock, news
+from bestarm.service.storage.ledger import Ledger
+from bestarm.service.storage.overview import Charter, Overview
+from bestarm.service.telling.happenings import happenings, is_new
+from bestarm.service.telling.receiver import NotTold, Receiver
+
+logger = logging.getLogger("bestarm.service")
+
+PACE = 0.5  # seconds between two looks at what has grown
+SCAN = 10.0  # seconds until all logs are looked at, for what other servers did and for deadlines
+LEASE = timedelta(seconds=30)  # longer than a receiver takes that is not about to fail
+LONGEST = timedelta(hours=1)  # between two tries
+PATIENCE = timedelta(days=7)  # after which it is not tried again
+RECENT = timedelta(days=7)  # archived studies with entries in this time are looked at too
+
+
+class Teller:
+    """Tells every receiver, once for all servers on a storage, what happens to its studies from now on."""
+
+    def __init__(self, storage: Storage, receivers: Sequence[Receiver]) -> None:
+        self.storage = storage
+        self.receivers = receivers
+        self._since: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._grown: dict[int, tuple[Charter, int]] = {}  # studies to look at, and how long their logs are
+        self._looked: dict[int, int] = {}  # how long a study's log was when it was last looked at
+        self._known: set[tuple[int, str]] = set()
+        self._deadlines: dict[int, Charter | None] = {}  # None: it is over
+        self._stopped = threading.Event()
+        self._notice = threading.Event()
+        self._deliver = {receiver.key: threading.Event() for receiver in receivers}
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Begin to notice and to tell. What happened before a receiver was new is not told."""
+        self.begin()
+        usual = self.storage.grown
+
+        def grown(ledger: Ledger) -> None:
+            usual(ledger)
+            self.grown(ledger)
+
+        self.storage.grown = grown
+        self._threads = [threading.Thread(target=self._notice_on, name="bestarm-notices", daemon=True)]
+        self._threads += [
+            threading.Thread(target=self._tell_on, args=(receiver,), name="bestarm-tells", daemon=True)
+            for receiver in self.receivers
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self, seconds: float = 1.0) -> None:
+        """Stop. A slow receiver is not waited for: the next server tells it again, with the same id."""
+        self._stopped.set()
+        for event in (self._notice, *self._deliver.values()):
+            event.set()
+        for thread in self._threads:
+            thread.join(seconds / len(self._threads))
+
+    def begin(self) -> None:
+        """Write down since when each receiver is told."""
+        for receiver in self.receivers:
+            begun = self.storage.within(partial(news.since, receiver=receiver.key, now=self.storage.now()))
+            self._since[receiver.key] = begun.result()
+
+    # Noticing
+
+    def grown(self, ledger: Ledger) -> None:
+        """A study may have grown; called by the writer after a commit, so it does next to nothing."""
+        study, length = ledger.study, ledger.length
+        if self._looked.get(study.id) != length:
+            with self._lock:
+                self._grown[study.id] = study, length
+            self._notice.set()
+
+    def scan(self) -> None:
+        """Look for what other servers did, or this one before it was started, and for deadlines."""
+        for study, length in self.storage.within(self._found).result():
+            with self._lock:
+                self._grown.setdefault(study.id, (study, length))
+
+    def _found(self, connection: Connection) -> list[tuple[Charter, int]]:
+        now = self.storage.now()
+        found = []
+        for study_id, length, last_at in news.lengths(connection):
+            if self._looked.get(study_id) == length or last_at < min(self._since.values()):
+                continue
+            study = news.study(connection, study_id)
+            if study.archived and last_at < clock.write(now - RECENT):
+                self._looked[study_id] = length
+            else:
+                found.append((study, length))
+        for study_id in news.with_deadlines(connection):
+            if study_id not in self._deadlines:
+                self._deadlines[study_id] = news.study(connection, study_id)
+            waits = self._deadlines[study_id]
+            if waits is not None and waits.problem.is_past(now):
+                found.append((waits, 0))
+        return found
+
+    def notice(self) -> None:
+        """Look at the studies that have grown, and note what there is to tell."""
+        while self._grown:
+            with self._lock:
+                study_id, (study, _) = next(iter(self._grown.items()))
+            try:
+                overview = self.storage.look(study).result()
+            except ServiceError as error:  # its log is damaged; whoever asks for it is told the same
+                logger.error("%s", error)
+                with self._lock:
+                    self._looked[study_id] = self._grown.pop(study_id)[1]
+                continue
+            self._note(overview)
+            if overview.verdict.reason is not None and study_id in self._deadlines:
+                self._deadlines[study_id] = None
+            with self._lock:
+                self._looked[study_id] = overview.length
+                if self._grown[study_id][1] <= overview.length:
+                    del self._grown[study_id]
+
+    def _note(self, overview: Overview) -> None:
+        """Write down what is new about a study, for every receiver."""
+        study_id, now = overview.study.id, clock.write(self.storage.now())
+        fresh = [one for one in happenings(overview, now) if (study_id, one.key) not in self._known]
+        rows = []
+        for one in fresh:
+            for key, since in self._since.items():
+                if is_new(one, overview, since):
+                    id = token_hex(16)
+                    body = json.dumps(one.to_json(overview, id), allow_nan=False, ensure_ascii=False)
+                    row = {"receiver": key, "study_id": study_id, "event": one.key, "id": id, "body": body}
+                    rows.append(row | {"noticed_at": now})
+        if rows:
+            self.storage.within(partial(news.add, rows=rows)).result()
+            for event in self._deliver.values():
+                event.set()
+        self._known.update((study_id, one.key) for one in fresh)
+
+    def _notice_on(self) -> None:
+        scanned = -SCAN
+        while not self._stopped.is_set():
+            self._notice.clear()
+            try:
+                if time.monotonic() - scanned >= SCAN:
+                    self.scan()
+                    scanned = time.monotonic()
+                self.notice()
+            except Exception as error:  # the storage is away for a while
+                self._report("what happens can't be noticed", error)
+            self._stopped.wait(PACE)
+            self._notice.wait(SCAN)
+
+    # Telling
+
+    def tell(self, receiver: Receiver) -> bool:
+        """Tell the next of a receiver's news that is due; False if there is none."""
+        claimed = partial(news.claim, receiver=receiver.key, now=self.storage.now(), lease=LEASE)
+        row = self.storage.within(claimed).result()
+        if row is None:
+            return False
+        try:
+            receiver.tell(json.loads(row.body), row.body)
+        except NotTold as error:
+            at = again(row.tries, clock.read(row.noticed_at), self.storage.now())
+            when = "it is not tried again" if at is None else f"again at {clock.write(at)}"
+            logger.error("%s could not be told that %s: %s; %s", receiver.name, row.event, error, when)
+            self.storage.within(partial(news.later, row=row, at=at)).result()
+        else:
+            self.storage.within(partial(news.told, row=row, now=self.storage.now())).result()
+        return True
+
+    def _tell_on(self, receiver: Receiver) -> None:
+        woken = self._deliver[receiver.key]
+        while not self._stopped.is_set():
+            woken.clear()
+            seconds = SCAN
+            try:
+                while not self._stopped.is_set() and self.tell(receiver):
+                    pass
+                due = self.storage.within(partial(news.next_due, receiver=receiver.key)).result()
+                if due is not None:
+                    seconds = (clock.read(due) - self.storage.now()).total_seconds()
+            except Exception as error:  # the storage is away for a while
+                self._report(f"{receiver.name} can't be told", error)
+            woken.wait(min(max(seconds, 0.05), SCAN))
+
+    def _report(self, what: str, error: Exception) -> None:
+        if not self._stopped.is_set():
+            self.storage.report(what, error)
+
+
+def begin_telling(storage: Storage, receivers: Sequence[Receiver]) -> Teller:
+    """A teller that is at work."""
+    teller = Teller(storage, receivers)
+    teller.start()
+    return teller
+
+
+def again(tries: int, noticed: datetime, now: datetime) -> datetime | None:
+    """When to try once more after so many tries before: twice as late each time; None after a week.
+
+    >>> from datetime import UTC
+    >>> start = datetime(2027, 1, 1, tzinfo=UTC)
+    >>> [(again(tries, start, start) - start).seconds for tries in (0, 1, 2, 20)]
+    [1, 2, 4, 3600]
+    >>> again(200, start, start + PATIENCE)
+    """
+    if now - noticed >= PATIENCE:
+        return None
+    return now + min(timedelta(seconds=2 ** min(tries, 20)), LONGEST)
