@@ -39,7 +39,8 @@ coverage: setup          ## all tests, which lines and branches they reach, and 
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html
 
 soak: setup              ## the tests that kill, stop and starve servers and sites, for long
-	BESTARM_KILLS=100 BESTARM_FAULTS=60 $(BIN)/python -m pytest tests/service/test_kill.py tests/model
+	BESTARM_KILLS=100 BESTARM_FAULTS=60 BESTARM_CUTS=40 $(BIN)/python -m pytest \
+		tests/service/test_kill.py tests/service/test_power_cut.py tests/model
 
 bench: setup             ## ratios, measured in one run
 	$(BIN)/bestarm bench

@@ -2,9 +2,10 @@
 # What the tests need beside Python packages. Whatever is there already is left alone.
 #   - the programs of a PostgreSQL server (initdb, postgres): the tests start a server of their own, as an
 #     unprivileged user, in a temporary folder, and remove it;
+#   - a C compiler, for the disk that forgets what was not synced (tests/support/unsynced.c);
 #   - Chromium, in which the tests of the dashboard run, without a window;
 #   - axe-core, which looks for what keeps people from using a page; it goes into .tools/ and nowhere else.
-# The first two come from apt-get (as root, or with sudo), the third from the npm registry.
+# The first three come from apt-get (as root, or with sudo), the last from the npm registry.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -53,6 +54,11 @@ if ! has_postgresql; then
     echo "create_main_cluster = false" |
         as_root tee /etc/postgresql-common/createcluster.d/bestarm-tests.conf >/dev/null
     as_root apt-get install -y -qq --no-install-recommends postgresql >/dev/null
+fi
+
+if ! command -v cc >/dev/null 2>&1 && ! command -v gcc >/dev/null 2>&1; then
+    need_apt_for "a C compiler" gcc
+    as_root apt-get install -y -qq --no-install-recommends gcc libc6-dev >/dev/null
 fi
 
 if ! has_chromium; then

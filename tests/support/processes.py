@@ -10,9 +10,11 @@ import json
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
@@ -23,11 +25,15 @@ UNIT = 2**30  # rewards are whole numbers of about this size, so that their sums
 class Nursery:
     """Starts and kills processes by name."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self.log = (folder / "processes.log").open("ab")
-        command = [sys.executable, "-W", "error", __file__]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True
+            [sys.executable, "-W", "error", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            env={**os.environ, **(environment or {})},
         )
 
     def _say(self, *words: Any) -> str:
@@ -38,7 +44,7 @@ class Nursery:
 
     def start(self, name: str, kind: str, *arguments: Any) -> None:
         """Start a process; for a server, wait until it listens."""
-        expected = "started" if kind == "site" else "listening"
+        expected = "listening" if kind.startswith("serve") else "started"
         assert self._say("start", name, kind, arguments) == expected
 
     def halt(self, name: str) -> None:
@@ -106,14 +112,14 @@ def become(kind: str, arguments: list[Any]) -> NoReturn:
         if kind == "serve in trouble":
             trouble, arguments = arguments[0], arguments[1:]
             get_into(**trouble)
-        if kind != "site":
+        if kind.startswith("serve"):
             sys.argv = ["bestarm", "serve", *arguments]
             from bestarm.cli.main import run
 
             run()
         else:
             print("started", flush=True)
-            site(**arguments[0])
+            {"site": site, "writer": write}[kind](**arguments[0])
         os._exit(0)
     except BaseException:
         import traceback
@@ -162,6 +168,17 @@ def site(url: str, tokens: dict[str, str], folder: str, name: str, seed: int, do
                     os.write(ledger, f"{study} {trial.number} {trial.arm} {reward!r}\n".encode())
                     os.fsync(ledger)
             lab.leave(wait=None)
+
+
+def write(path: str, synchronous: str) -> None:
+    """Three rows, each in a transaction of its own, with this pragma of SQLite's; it ends without closing."""
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute(f"PRAGMA synchronous = {synchronous}")
+    database.execute("CREATE TABLE kept (number INTEGER)")
+    for number in range(3):
+        database.execute("INSERT INTO kept VALUES (?)", (number,))
+    os._exit(0)
 
 
 def open_ledger(path: Path) -> int:
