@@ -11,7 +11,7 @@ from time import sleep
 import pytest
 from power import cut_power, forgetful_disk
 from processes import Nursery
-from test_kill import SITES, STUDIES, Federation, check_rewards, check_verdicts
+from under_fire import SITES, STUDIES, Federation, check_rewards, check_verdicts
 
 CUTS = int(os.environ.get("BESTARM_CUTS", "4"))  # `make soak` has more
 ON_DISK = (".db", ".db-wal", ".ledger")

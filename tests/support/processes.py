@@ -119,7 +119,7 @@ def become(kind: str, arguments: list[Any]) -> NoReturn:
             run()
         else:
             print("started", flush=True)
-            {"site": site, "writer": write}[kind](**arguments[0])
+            site(**arguments[0]) if kind == "site" else write(**arguments[0])
         os._exit(0)
     except BaseException:
         import traceback
