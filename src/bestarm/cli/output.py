@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from bestarm.errors import ProblemWarning
+from bestarm.names import is_hidden, shown
 from bestarm.shown import count as count
 from bestarm.shown import number as number
 from bestarm.shown import percent as percent
@@ -24,9 +26,19 @@ if TYPE_CHECKING:
     from bestarm.simulation.result import Result
 
 
+class Plain(Console):
+    """Prints text as it is: an arm called `:100:` is no emoji, and one called `[red]` has no colour.
+
+    What can't be seen is escaped: nothing from a name, or from a server's answer, moves the cursor.
+    """
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str("\n".join(map(shown, text.split("\n"))), **options)
+
+
 def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
-    """Prints text as it is: an arm called `:100:` is no emoji, and one called `[red]` has no colour."""
-    return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
+    """A console for sentences and tables."""
+    return Plain(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
 
 
 errors = plain_console(stderr=True)
@@ -66,8 +78,17 @@ def show_warnings_as_lines() -> None:
 
 def print_json(value: Any) -> None:
     """JSON as every reader takes it: it has no infinity, so what is not finite must be None before."""
-    json.dump(value, sys.stdout, allow_nan=False, ensure_ascii=False)
-    print()
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    print(text if text.isprintable() else "".join(_in_json(letter) for letter in text))
+
+
+def _in_json(letter: str) -> str:
+    return json.dumps(letter)[1:-1] if is_hidden(letter) else letter
+
+
+def for_terminal(text: str) -> str:
+    """Text for stdout as it is; but with what can't be seen escaped if a person looks at it there."""
+    return "\n".join(map(shown, text.split("\n"))) if sys.stdout.isatty() else text
 
 
 def print_table(*parts: Table | str) -> None:

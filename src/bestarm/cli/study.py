@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bestarm.cli import changes
 from bestarm.cli.create import EXAMPLES, create
-from bestarm.cli.output import Format, make_table, number, print_json, print_table
+from bestarm.cli.output import Format, for_terminal, make_table, number, print_json, print_table
 from bestarm.cli.server import Agent, Journal, Output, Study, Token, Url, place
 from bestarm.cli.verify import EXAMPLES as VERIFY
 from bestarm.cli.verify import verify
@@ -136,6 +136,8 @@ def export(
             return
         last = b""
         for piece in pieces:
+            if sys.stdout.isatty():
+                piece = for_terminal(piece.decode(errors="replace")).encode()
             sys.stdout.buffer.write(piece)
             last = piece or last
         sys.stdout.buffer.write(b"" if last.endswith(b"\n") else b"\n")

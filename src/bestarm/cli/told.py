@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import sys
+import io
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from bestarm.cells import write_cell
-from bestarm.cli.output import Format, count, make_table, number, print_json, print_table, say
+from bestarm.cli.output import Format, count, for_terminal, make_table, number, print_json, print_table, say
 from bestarm.cli.site import Output, Yes, at_site, outlook, report, trial_number, unless_doubtful
 from bestarm.client import worksheet
 from bestarm.client.history import COLUMNS
@@ -77,9 +77,11 @@ def history(
         print_json(rows)
         return
     if written is Written.csv:
-        lines = csv.writer(sys.stdout, lineterminator="\n")
+        text = io.StringIO()
+        lines = csv.writer(text, lineterminator="\n")
         lines.writerow(COLUMNS)
         lines.writerows([write_cell(_cell(row[name])) for name in COLUMNS] for row in rows)
+        print(for_terminal(text.getvalue()), end="")
         return
     if not rows:
         say("nothing was told yet.")

@@ -12,6 +12,7 @@ from bestarm.client.past import Counted, Told, counts_as, tally_of
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
+from bestarm.names import check_text
 from bestarm.protocol.agent import Agent
 
 MOST_LETTERS = 500  # of a reason
@@ -23,9 +24,9 @@ def check_reason(reason: object) -> str:
     >>> check_reason(" a comma forgotten ")
     'a comma forgotten'
     """
-    if not isinstance(reason, str) or len(reason) > MOST_LETTERS or not reason.strip().isprintable():
+    if not isinstance(reason, str) or len(reason) > MOST_LETTERS or "\n" in reason.strip():
         raise UserError(f"reason is not a line of text of at most {MOST_LETTERS} letters.")
-    return reason.strip()
+    return check_text("reason", reason.strip())
 
 
 def change(exchange: Exchange, told: Told | Counted, now: Any, reason: str) -> None:

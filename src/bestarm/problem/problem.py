@@ -40,6 +40,7 @@ from bestarm.problem.checks import (
 )
 from bestarm.problem.file import arm_columns, join_arms, naming, parse_toml, read_text
 from bestarm.problem.noise import check_noise
+from bestarm.problem.visible import check_visible
 from bestarm.reward import (
     HIGHEST,
     NORMAL,
@@ -242,7 +243,10 @@ class Problem:
             table = parse_toml(text)
         if path is not None:
             table = {"name": Path(path).stem} | table
-        return cls._from_table(table, source)
+        problem = cls._from_table(table, source)
+        with naming(source):
+            check_visible(problem)
+        return problem
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

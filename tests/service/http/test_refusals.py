@@ -277,3 +277,23 @@ def test_a_join_with_a_journal_that_is_no_name_is_refused(world: Any, journal: o
     assert lab.post("/v1/studies/ligands/join", json={"journal": "first"}).status_code == 200
     assert lab.post("/v1/studies/ligands/join", json={}).status_code == 200
     assert refusal(lab.post("/v1/studies/ligands/join", json={"journal": "second"})) == (409, "other-journal")
+
+
+@pytest.mark.parametrize("text", ["B\x00", "B\x1b[31m", "B\u202e", "B\u200b", "B\u00a0", "e\u0301"])
+def test_text_that_does_not_look_like_what_it_is_is_refused(world: Any, text: str) -> None:
+    client = world.http(world.admin_token)
+    for change in ({"arm": [{"name": "A"}, {"name": text}]}, {"unit": text}):
+        problem = small_problem("other").to_dict() | change
+        answer = client.post("/v1/studies", json={"problem": problem, "agents": 2})
+        assert refusal(answer) == (422, "refused")
+    for path, body in (
+        ("close", {"reason": text}),
+        ("arms", {"arm": text}),
+        ("arms/withdraw", {"arm": "B", "reason": text}),
+        ("corrections", {"agent": "lab-a", "sequence": 1, "tally": {"A": [1, 0.5]}, "reason": text}),
+    ):
+        answer = client.post(f"/v1/studies/ligands/{path}", json=body)
+        assert refusal(answer) == (422, "refused")
+        sentence = answer.json()["error"]
+        assert "can't be seen" in sentence or "looks like" in sentence
+    assert client.get("/v1/studies/ligands").json()["uploads"] == 0

@@ -45,7 +45,7 @@ def _sentence(shape: type[BaseModel], errors: list[ErrorDetails]) -> str:
     if unknown:
         return f"body: it has {unknown[0][:40]!r}, which is not one of {', '.join(sorted(shape.model_fields))}."
     first = errors[0]
-    if not first["loc"]:  # a rule about several fields, which has its own sentence
+    if first["type"] == "value_error":  # a rule that has its own sentence
         return str(first["ctx"]["error"])
     name = str(first["loc"][0])
     said = shape.model_fields[name].description or ""

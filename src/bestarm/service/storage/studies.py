@@ -17,6 +17,7 @@ from bestarm.errors import ProblemWarning, ServiceError, UserError, either
 from bestarm.methods import Kind, Method, Parameter, Verdict, federated, method
 from bestarm.names import check_name
 from bestarm.problem import Problem
+from bestarm.problem.visible import check_visible
 from bestarm.protocol.chain import CANONICAL
 from bestarm.protocol.decision import agree
 from bestarm.protocol.entries import Upload
@@ -45,6 +46,7 @@ def check_method(
     """
     problem = read_problem(table)
     check_name("the problem's name, which is the study's too,", problem.name)
+    check_visible(problem)
     if problem.dimension > MOST_DIMENSIONS:
         raise UserError(f"problem: it has {problem.dimension} features; this server takes {MOST_DIMENSIONS}.")
     if len(problem.arms) > most_arms:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationInfo,
+    model_validator,
+)
 
 from bestarm.errors import UserError
-from bestarm.names import NAME, RULE, check_name
+from bestarm.names import NAME, RULE, check_name, check_text
 from bestarm.service.http.fit import may_be_empty
 from bestarm.service.storage.studies import MOST_AGENTS
 from bestarm.service.storage.tokens import LONGEST
@@ -37,6 +45,13 @@ EXPIRES_IN = Field(
 )
 
 Tally = dict[str, tuple[int, float] | tuple[int, float, float] | list[int | float | str | None]]
+
+
+def _visible(text: str, info: ValidationInfo) -> str:
+    return check_text(str(info.field_name), text)
+
+
+Visible = Annotated[str, AfterValidator(_visible)]
 
 
 class Shape(BaseModel):
@@ -153,26 +168,26 @@ ID = Field(
 class ReasonBody(Shape):
     """Why something is done."""
 
-    reason: str = REASON
+    reason: Visible = REASON
 
 
 class ArmBody(Shape):
     """An arm that comes; with features where the others have some."""
 
-    arm: str = Field(examples=["E"], description="A name.")
+    arm: Visible = Field(examples=["E"], description="A name.")
     features: list[FiniteFloat] | None = Field(
         default=None, examples=[None], description="A list of numbers, as long as those of the other arms."
     )
-    reason: str = REASON
-    id: str | None = ID
+    reason: Visible = REASON
+    id: Visible | None = ID
 
 
 class WithdrawBody(Shape):
     """An arm that goes, for a reason that is not its rewards."""
 
     arm: str = Field(examples=["B"], description="The name of an arm.")
-    reason: str = REASON
-    id: str | None = ID
+    reason: Visible = REASON
+    id: Visible | None = ID
 
 
 class CorrectionBody(Shape):
@@ -190,8 +205,8 @@ class CorrectionBody(Shape):
         examples=[None],
         description="An object of arm: [pulls, sum, squares] with plain sums, in the place of the tally.",
     )
-    reason: str = REASON
-    id: str | None = ID
+    reason: Visible = REASON
+    id: Visible | None = ID
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
