@@ -83,7 +83,7 @@ class Federation:
 
     def plan(self, name: str) -> None:
         """When a site will have done its plan."""
-        hours = sum(self.random.expovariate(1 / self.hours[name]) for _ in self.agents[name].to_hand_out)
+        hours = sum(self.random.expovariate(1 / self.hours[name]) for _ in range(self.agents[name].plan.size))
         heapq.heappush(self.due, (self.clock.moment + timedelta(hours=hours), name))
 
     def step(self, silent: tuple[str, ...] = ()) -> float:

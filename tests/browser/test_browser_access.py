@@ -120,12 +120,23 @@ def test_the_keyboard_reaches_everything(
     expect(page.locator('[data-part="live"]')).to_have_text("● Live")
     page.evaluate("document.activeElement.blur()")
     reached = []
-    for _ in range(14):
+    for _ in range(24):
         page.keyboard.press("Tab")
         reached.append(
             page.evaluate("document.activeElement.textContent.trim() || document.activeElement.value")
         )
-    for wanted in ("Skip to the content", "bestarm", "Dark", "Sign out", "CSV", "JSON", "samples", "PNG"):
+    for wanted in (
+        "Skip to the content",
+        "bestarm",
+        "Dark",
+        "Sign out",
+        "Report",
+        "CSV",
+        "JSON",
+        "samples",
+        "PNG",
+        "More",
+    ):
         assert wanted in reached
     page.locator('input[value="samples"]').focus()
     page.keyboard.press("ArrowRight")

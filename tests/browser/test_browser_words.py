@@ -8,6 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 from serving import Process
 
+from bestarm.shown import share
+
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, server: Process) -> Page:
@@ -42,6 +44,7 @@ def ask(page: Page, file: str, expression: str) -> Any:
         ("m.bytes(45678901)", "46 MB"),
         ("m.percent(0.999999)", "99 %"),
         ("m.percent(0.29)", "29 %"),
+        ("m.percent(0.576)", "58 %"),
         ("m.percent(1)", "100 %"),
         ("m.fixed(-0.25, 1)", "−0.3"),
         ("m.digits(null)", "–"),
@@ -52,6 +55,11 @@ def ask(page: Page, file: str, expression: str) -> Any:
 )
 def test_words(page: Page, expression: str, words: str) -> None:
     assert ask(page, "shared/words.js", expression) == words
+
+
+def test_shares_are_rounded_as_the_server_rounds_them(page: Page) -> None:
+    values = [k / 1000 for k in range(-3, 1010)] + [1e-9, 0.9999999, 0.005, 0.995, 5.0]
+    assert ask(page, "shared/words.js", f"{values}.map(m.percent)") == [share(value) for value in values]
 
 
 def test_waits_grow_and_end_at_half_a_minute(page: Page) -> None:

@@ -44,8 +44,9 @@ def shows(page: Page, name: str, text: str) -> None:
 
 
 def fact(page: Page, name: str) -> str:
-    """One of the numbers below the tiles."""
-    return page.locator(".facts div", has=page.get_by_text(name, exact=True)).locator("dd").inner_text()
+    """One of the numbers for engineers, which are folded away."""
+    row = page.locator('[data-part="engine"] div', has=page.get_by_text(name, exact=True))
+    return row.locator("dd").inner_text()
 
 
 @pytest.mark.parametrize("study", ["sharp", "famabpe"], indirect=True)
@@ -63,14 +64,17 @@ def test_a_whole_study(study: Federation, open_window: Callable[..., Window]) ->
     status = study.status()
     assert status["state"] == "open"
     expect(page.locator(".facts dd").first).to_have_text(f"{status['samples']:,}")
+    page.get_by_text("For engineers").click()
     assert (fact(page, "Uploads"), fact(page, "Communications")) == ("7", "14")
     shows(page, "leader", status["verdict"]["leader"])
-    shows(page, "sure", f"{int(status['verdict']['evidence'] * 100)} %")
+    shows(page, "sure", status["progress"])
     expect(page.locator('[data-part="longer"]')).to_contain_text("more")
     by_name = {arm["arm"]: arm for arm in status["arms"]}
     rows = page.locator(".arms tbody tr")
     expect(rows.first).to_contain_text("Leader")
-    expect(rows.nth(1)).to_contain_text("Challenger")
+    best_first = sorted(status["arms"], key=lambda arm: arm["rank"])
+    expect(rows.locator("bdi")).to_have_text([arm["arm"] for arm in best_first])
+    expect(rows.filter(has_text=status["verdict"]["challenger"])).to_contain_text("Challenger")
     for place in range(4):
         name = rows.nth(place).locator("bdi").inner_text()
         expect(rows.nth(place).locator(".pulls > span > span").first).to_have_text(
@@ -87,8 +91,11 @@ def test_a_whole_study(study: Federation, open_window: Callable[..., Window]) ->
     for site in status["sites"]:
         row = page.locator(".sites tbody tr", has=page.get_by_text(site["agent"], exact=True))
         expect(row.locator("td").nth(1)).to_have_text(f"{site['samples']:,}")
-        expect(row.locator("td").nth(2)).to_have_text(str(site["uploads"]))
-        expect(row.locator("td").nth(4)).to_have_text(f"{site['plan']} pull" + "s" * (site["plan"] != 1))
+        expect(row.locator("td").nth(2)).to_have_text(site["asked"])
+    for key in ("ruled_out", "stopping_now", "better"):
+        expect(page.locator('[data-part="answers"]')).to_contain_text(status["answers"][key])
+    expect(page.locator('[data-part="answers"]')).to_contain_text(status["answers"]["changes"][0])
+    expect(page.locator('[data-part="lately"] li')).to_have_count(3)
 
     while not all(lab.finished for lab in study.labs):
         study.step()

@@ -33,5 +33,5 @@ def test_the_page_claims_nothing_that_the_test_does_not(
         expect(page.locator('[data-part="progress-title"]')).to_have_text("Evidence")
         expect(page.locator(".arms tbody tr .whisker:visible")).to_have_count(0)
         expect(page.locator(".arms tbody tr .dot:visible")).to_have_count(3)
-        facts = page.locator('[data-part="facts"]')
+        facts = page.locator('[data-part="engine"]')
         expect(facts).to_contain_text(f"Communications{study.status()['communications']}")

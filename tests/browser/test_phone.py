@@ -38,7 +38,7 @@ def test_a_phone(server: Process, open_window: Callable[..., Window], folder: Pa
             assert box is not None
             assert box["y"] + box["height"] < 740  # without scrolling
         row = page.locator(".sites tbody tr").first
-        for label in ("Last seen", "Samples", "Uploads", "Sent", "Working on"):
+        for label in ("Last seen", "Samples", "Asked to do", "Since"):
             shown = row.locator(f'td[data-label="{label}"]')
             expect(shown).to_be_visible()
             assert page.evaluate(

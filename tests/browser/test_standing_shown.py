@@ -46,8 +46,8 @@ def test_bars_grow_toward_the_line(
         page = open_window(server.url, color_scheme=theme, viewport={"width": width, "height": 900}).sign_in(
             study.viewer
         )
-        box = page.get_by_role("region", name="What can be said now")
-        expect(box).to_contain_text(standing["sentence"])
+        box = page.get_by_role("region", name="What speaks against each arm")
+        expect(page.get_by_role("region", name="What we know")).to_contain_text(standing["sentence"])
         expect(box).to_contain_text("20 to 1 rules out")
         rows = page.locator(".stands tbody tr")
         expect(rows).to_have_count(4)

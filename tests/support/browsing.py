@@ -43,6 +43,7 @@ class Window:
 
     def __init__(self, browser: Browser, url: str, **options: Any) -> None:
         self.url = url
+        self.acts = False  # one that only looks sends nothing but GET, and is refused nothing
         self.requests: list[Request] = []
         self.complaints: list[str] = []
         self.answered: list[Request] = []
@@ -74,9 +75,11 @@ class Window:
         """Nothing left the machine, no token was in an address, nothing went wrong."""
         for request in self.requests:
             assert request.url.startswith((f"{self.url}/", f"blob:{self.url}/")), request.url
-            assert request.method == "GET"
+            assert request.method == "GET" or self.acts
             assert not any(token in request.url for token in tokens)
-        assert self.complaints == [], self.complaints
+        refused = "error: Failed to load resource: the server responded with a status of 4"
+        complaints = [one for one in self.complaints if not (self.acts and one.startswith(refused))]
+        assert complaints == [], complaints
 
     def describe(self) -> str:
         """What there is to see, for whoever wonders why a test failed."""

@@ -27,6 +27,7 @@ ROUTES = {
     ("GET", "/v1/studies/ligands/tokens"): {"admin"},
     ("DELETE", "/v1/studies/ligands/tokens/0a1b2c3d4e5f"): {"admin"},
     ("POST", "/v1/estimate"): {"admin"},
+    ("POST", "/v1/qr"): {"admin"},
     ("GET", "/v1/token"): {"admin", "agent", "viewer", "other-agent", "other-viewer"},
     ("POST", "/v1/tokens"): {"admin"},
     ("GET", "/v1/tokens"): {"admin"},

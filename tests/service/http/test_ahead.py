@@ -122,3 +122,13 @@ def test_counts_are_plain_sums_whatever_the_centre(make_world: Any) -> None:
     world.admin.call("POST", "/v1/studies/plates/corrections", sent)
     (again,) = world.admin.call("GET", "/v1/studies/plates/sites/lab-a")["batches"]
     assert again["counts"] == batch["counts"]
+
+
+def test_a_link_as_a_qr_code(world: Any) -> None:
+    answer = world.http(world.admin_token).post(
+        "/v1/qr", json={"text": "https://bestarm.test/#/join/ligands/x"}
+    )
+    assert answer.headers["Content-Type"] == "image/svg+xml"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.text.startswith("<svg")
+    assert world.http(world.admin_token).post("/v1/qr", json={"text": ""}).status_code == 422

@@ -128,7 +128,7 @@ def test_a_change_by_hand_is_explained_by_what_was_done() -> None:
     for turn in range(3):
         told.work(f"lab-{turn % 2}")
     before = told.shown()["progress"]
-    swapped = told.tally(A=[0.3, 0.9] * 3, B=[1.2, 0.6] * 3, C=[0.0, 0.6] * 3)
+    swapped = told.tally(A=[0.55, 0.95] * 3, B=[0.95, 0.55] * 3, C=[0.1, 0.5] * 3)
     told.add(Correction("c1", "admin 7f", "lab-0", 2, swapped, "swapped"))
     after = told.shown()["progress"]
     assert told.answers()["changes"][0] == (

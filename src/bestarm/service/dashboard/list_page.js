@@ -12,8 +12,11 @@ import { ago, count, percent } from "./shared/words.js";
 const EVERY = 5_000; // ms between two looks
 
 /** Show the list, and keep it up to date until the signal says stop. */
-export async function listPage(refused, signal) {
+export async function listPage(refused, signal, admin) {
   const page = show("list");
+  part(page, "new").hidden = !admin;
+  part(page, "archived-label").hidden = !admin;
+  const archived = part(page, "archived");
   document.title = "bestarm";
   let now = 0; // by the server's clock
   const table = new Paged({
@@ -21,17 +24,19 @@ export async function listPage(refused, signal) {
     pager: part(page, "pager"),
     search: part(page, "search"),
     empty: part(page, "empty"),
-    none: "There are no studies yet.",
+    none: admin ? "There are no studies yet: begin with “New study”." : "There are no studies yet.",
     size: 50,
     key: (study) => study.study,
     create: row,
     fill: (element, study) => fill(element, study, now),
   });
+  let look = () => undefined;
+  archived.addEventListener("change", () => look());
   for (let failures = 0; !signal.aborted; ) {
     let took = 0;
     try {
       const began = Date.now();
-      const { studies, time } = await read("v1/studies", { signal });
+      const { studies, time } = await read(`v1/studies${archived.checked ? "?archived=true" : ""}`, { signal });
       took = Date.now() - began;
       failures = 0;
       now = Date.parse(time);
@@ -46,7 +51,8 @@ export async function listPage(refused, signal) {
     const early = new Promise((done) => {
       if (failures) notice.connection({ state: "lost", since: Date.now(), until: Date.now() + wait }, done);
     });
-    await Promise.race([rest(wait, signal), early]);
+    const asked = new Promise((done) => (look = done));
+    await Promise.race([rest(wait, signal), early, asked]);
   }
 }
 

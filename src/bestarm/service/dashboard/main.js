@@ -1,7 +1,8 @@
-// Which page is shown: sign in, the list, or a study; the address says which, and never holds the token.
+// Which page is shown: sign in, the list, a study, or a new one; the address says which, and never holds the token.
 
 import { read, Refusal } from "./shared/api.js";
 import { part, say, show } from "./shared/dom.js";
+import { createPage } from "./act/create.js";
 import { listPage } from "./list_page.js";
 import * as notice from "./shared/notice.js";
 import * as session from "./shared/session.js";
@@ -18,8 +19,20 @@ async function open() {
   part(document, "leave").hidden = !session.token();
   if (!session.token()) return signIn();
   const [, kind, name] = location.hash.split("/");
-  if (kind === "studies" && name) await studyPage(decoded(name), refused, signal);
-  else await listPage(refused, signal);
+  const admin = await mayAct(signal);
+  if (signal.aborted) return;
+  if (kind === "studies" && name) await studyPage(decoded(name), refused, signal, admin);
+  else if (kind === "new" && admin) createPage(signal);
+  else await listPage(refused, signal, admin);
+}
+
+/** Whether the token is an administrator's; while the server can't be reached, nothing to act with is shown. */
+async function mayAct(signal) {
+  try {
+    return (await read("v1/token", { signal })).role === "admin";
+  } catch {
+    return false; // what is wrong with the token is said by what is read next
+  }
 }
 
 /** A name from the address; one that was not written by this page is taken as it is. */
@@ -59,7 +72,7 @@ function signIn(problem = "") {
     try {
       const { studies } = await read("v1/studies");
       const only = studies.length === 1 ? `#/studies/${encodeURIComponent(studies[0].study)}` : "";
-      if (only && !location.hash.startsWith("#/studies/")) location.hash = only;
+      if (only && location.hash.length < 3) location.hash = only;
       else await open();
     } catch (failure) {
       session.forget();

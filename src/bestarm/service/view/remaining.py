@@ -12,11 +12,11 @@ from bestarm.problem.aims import last_moment
 from bestarm.service.storage import clock
 from bestarm.service.storage.overview import Judged, Overview
 
-WAVER = 0.1  # of the samples so far: evidence close to 1 may fall back before it gets there
+WAVER = 0.3  # of the samples so far: evidence may fall back before it gets there
 
 
 def remaining(method: Method, samples: int, verdict: Verdict) -> dict[str, Any] | None:
-    """Where about four of five studies end: between `N(e⁻ᵃ − 1)` and `N(e⁻ᵇ − 1 + 0.1)` more samples.
+    """Where about four of five studies end: between `N(e⁻ᵃ − 1)` and `N(e⁻ᵇ − 1 + 0.3)` more samples.
 
     N are the samples and e the evidence so far; the exponents are those of the test (`growth`). The paper's
     tests have evidence in proportion to the samples, a = b = 1 on average; those of `sharp` grow faster, since

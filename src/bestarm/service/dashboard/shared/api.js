@@ -19,19 +19,25 @@ export class Refusal extends Error {
 export const at = (study, rest = "") => `v1/studies/${encodeURIComponent(study)}${rest}`;
 
 /** A successful response, or a Refusal; a network failure stays a TypeError. */
-export async function call(path, { headers = {}, signal } = {}) {
+export async function call(path, { method = "GET", body, headers = {}, signal } = {}) {
+  const kind = body === undefined ? {} : { "Content-Type": "application/json" };
   const response = await fetch(path, {
-    headers: { Authorization: `Bearer ${token()}`, ...headers },
+    method,
+    headers: { Authorization: `Bearer ${token()}`, ...kind, ...headers },
+    body: body === undefined ? undefined : JSON.stringify(body),
     signal,
     cache: "no-store",
     credentials: "omit",
     redirect: "error",
   });
   if (response.ok) return response;
-  const body = await response.json().catch(() => ({}));
-  const sentence = body.error ?? `the server answered ${response.status}.`;
+  const refusal = await response.json().catch(() => ({}));
+  const sentence = refusal.error ?? `the server answered ${response.status}.`;
   throw new Refusal(sentence, response.status, Number(response.headers.get("Retry-After")) || 0);
 }
 
 /** The JSON at a path. */
 export const read = async (path, options) => (await call(path, options)).json();
+
+/** Do something, and the JSON that answers it. */
+export const send = (method, path, body) => read(path, { method, body });

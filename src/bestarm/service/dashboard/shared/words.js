@@ -65,8 +65,12 @@ export function bytes(n) {
   return `${value.toFixed(value < 10 ? 1 : 0)} ${["", "kB", "MB", "GB", "TB"][power]}`;
 }
 
-/** Evidence as a share; rounded down, so that only what is reached reads 100 %. */
-export const percent = (share) => `${Math.floor(Math.min(Math.max(share, 0), 1) * 100 + 1e-9)} %`;
+/** A share in whole percents, as the server rounds it: 100 % only when there is all of it, 0 % only for nothing. */
+export function percent(share) {
+  if (share >= 1) return "100 %";
+  const rounded = Math.floor(100 * Math.max(share, 0) + 0.5);
+  return !rounded && share > 0 ? "under 1 %" : `${Math.min(rounded, 99)} %`;
+}
 
 /** How many decimals a value deserves whose uncertainty is this: two digits of the uncertainty. */
 export function decimals(uncertainty) {

@@ -2,16 +2,12 @@
 
 import { make, part, say } from "../shared/dom.js";
 import { cell, Paged } from "../shared/paged.js";
-import { count, counted, decimals, fixed, named, percent, upward } from "../shared/words.js";
+import { count, counted, decimals, fixed, named, percent } from "../shared/words.js";
 
-/** Arms in the order that is asked for. By default the leader, the challenger, then the best estimates. */
-export function ordered({ arms, verdict, problem }, order) {
+/** Arms in the order that is asked for; the best first is the server's order. */
+export function ordered({ arms }, order) {
   if (order === "given") return arms;
-  const rank = (arm) => (arm.arm === verdict.leader ? 0 : arm.arm === verdict.challenger ? 1 : 2);
-  const value = (arm) => (arm.mean === null ? -Infinity : upward(problem) * arm.mean);
-  const byPulls = (a, b) => b.pulls - a.pulls;
-  const byEstimate = (a, b) => rank(a) - rank(b) || value(b) - value(a) || byPulls(a, b);
-  return [...arms].sort(order === "pulls" ? byPulls : byEstimate);
+  return [...arms].sort(order === "pulls" ? (a, b) => b.pulls - a.pulls : (a, b) => a.rank - b.rank);
 }
 
 /**

@@ -19,3 +19,11 @@ export async function saveLog(study, format) {
 
 /** A canvas as a picture. */
 export const savePicture = (canvas, name) => canvas.toBlob((blob) => save(blob, `${name}.png`), "image/png");
+
+/** The report, on a page of its own that the reader can print and keep; where windows are not opened, as a file. */
+export async function openReport(study) {
+  const report = await (await call(at(study, "/report"))).blob();
+  const address = URL.createObjectURL(report);
+  if (!window.open(address)) save(report, `${study}-report.html`);
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}

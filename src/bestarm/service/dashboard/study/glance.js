@@ -1,7 +1,7 @@
 // What a coordinator wants to know first: does it run, who leads, how sure, how much longer, who is silent.
 
 import { announce, make, part, say } from "../shared/dom.js";
-import { ago, bytes, count, counted, decimals, duration, durations, fixed, more, named, percent, upward } from "../shared/words.js";
+import { ago, bytes, count, counted, duration, durations, more, named, percent } from "../shared/words.js";
 
 const NAMED = 3; // silent sites that are called by name
 
@@ -22,15 +22,6 @@ export function pill(element, study) {
   }
 }
 
-/** Samples a second: the last quarter of the uploads, at least four, up to now; null when too little is known. */
-export function pace(history, now) {
-  if (history.length < 5) return null;
-  const from = history[Math.max(0, history.length - 1 - Math.max(4, Math.floor(history.length / 4)))];
-  const seconds = (now - Date.parse(from[4])) / 1000;
-  const samples = history[history.length - 1][1] - from[1];
-  return seconds > 0 && samples > 0 ? samples / seconds : null;
-}
-
 export class Glance {
   constructor(page) {
     this.page = page;
@@ -45,28 +36,16 @@ export class Glance {
     pill(this.part("state"), status);
     this.lead(status);
     this.sure(status);
-    this.longer(status, history, now);
+    this.longer(status);
     this.sites(status, now);
     this.facts(status, history, now);
     this.verdict(status, history);
   }
 
-  lead({ verdict, samples, arms, problem, differences }) {
-    const mean = (name) => arms.find((arm) => arm.arm === name);
-    const [first, second] = [mean(verdict.leader), mean(verdict.challenger)];
-    const apart = differences.find((one) => one.to === verdict.leader)?.arms.find((one) => one.arm === verdict.challenger);
+  lead({ verdict, samples, arms, answers }) {
     say(this.part("leader"), samples ? verdict.leader : "Nobody yet");
-    let text = "";
-    if (samples && arms.some((arm) => arm.pulls === 0)) {
-      text = "so far; not every arm was tried";
-    } else if (first?.low != null && second?.low != null) {
-      const gap = upward(problem) * (first.mean - second.mean);
-      text = `by ${fixed(gap, Math.min(decimals((first.high - first.low) / 2), 4))} before ${named(second.arm)}`;
-    } else if (apart?.low != null) {
-      const gap = -upward(problem) * apart.difference;
-      text = `by ${fixed(gap, Math.min(decimals((apart.high - apart.low) / 2), 4))} before ${named(apart.arm)}`;
-    }
-    say(this.part("margin"), text);
+    const untried = samples && arms.some((arm) => arm.pulls === 0);
+    say(this.part("margin"), untried ? "so far; not every arm was tried" : answers.better);
     this.tell("leader", samples ? verdict.leader : "", (name) => `${named(name)} is in the lead.`);
   }
 
@@ -78,8 +57,7 @@ export class Glance {
     meter.firstElementChild.style.width = `${100 * share}%`;
   }
 
-  longer({ verdict, state, end, remaining, samples, arms }, history, now) {
-    const rate = pace(history, now);
+  longer({ verdict, state, end, remaining, samples, arms }) {
     let [text, small] = ["Not known yet", "the first uploads will tell"];
     if (state === "closed") {
       text = { budget: "Budget used up", deadline: "Deadline past" }[end?.reason] ?? "Closed";
@@ -87,9 +65,8 @@ export class Glance {
     }
     else if (remaining) {
       text = more(remaining);
-      small = rate
-        ? `samples; ${durations(remaining.low / rate, remaining.high / rate)} at the present pace`
-        : "samples";
+      const { seconds, before } = remaining;
+      small = `samples${seconds ? `; ${durations(seconds.low, seconds.high)} as it goes` : ""}. ${before}`;
     } else if (samples && arms.some((arm) => arm.pulls === 0)) small = "every arm must be tried first";
     say(this.part("longer"), text);
     say(this.part("pace"), small);
@@ -111,20 +88,25 @@ export class Glance {
     say(box, `▲ ${count(silent.length)} silent: ${names}${rest}${silent.length === 1 ? `, for ${longest}` : ""}`);
   }
 
-  facts({ samples, uploads, communications, sites, agents, items, budget }, history, now) {
+  facts({ samples, uploads, communications, sites, agents, items }, history, now) {
     const sent = sites.reduce((sum, site) => sum + site.bytes, 0);
     const last = history.length ? ago((now - Date.parse(history[history.length - 1][4])) / 1000) : "none yet";
-    const facts = [
+    this.list("facts", [
       ["Samples", count(samples)],
-      ...(budget ? [["Budget left", count(budget.left)]] : []),
       ...(items == null ? [] : [["Items", count(items)]]),
+      ["Sites", `${count(sites.length)} of ${count(agents)}`],
+      ["Last upload", last],
+    ]);
+    this.list("engine", [
       ["Uploads", count(uploads)],
       ["Communications", count(communications)],
       ["Sent by sites", bytes(sent)],
-      ["Sites", `${count(sites.length)} of ${count(agents)}`],
-      ["Last upload", last],
-    ];
-    const list = this.part("facts");
+    ]);
+  }
+
+  /** Names and values; the values change. */
+  list(name, facts) {
+    const list = this.part(name);
     if (!list.children.length) {
       const row = (name) => make("div", { className: name === "Sites" ? "late" : "" }, make("dt", {}, name), make("dd"));
       list.append(...facts.map(([name]) => row(name)));
@@ -132,7 +114,7 @@ export class Glance {
     facts.forEach(([, text], k) => say(list.children[k].lastElementChild, text));
   }
 
-  verdict({ verdict, promise, uploads, sites, samples }, history) {
+  verdict({ verdict, promise, sites, samples }, history) {
     const box = this.part("verdict");
     box.hidden = !verdict.stopped;
     this.part("glance").classList.toggle("settled", verdict.stopped);

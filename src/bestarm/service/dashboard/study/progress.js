@@ -15,6 +15,7 @@ const DATES = [
 ];
 const STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10].flatMap((k) => [k, 2 * k, 5 * k]);
 const LATEST = 10; // rows of numbers below the chart
+const FEW = 15; // uploads that are drawn as dots, too: one alone makes no line
 const SAMPLES = 1;
 const INDEX = 2;
 const EVIDENCE = 3;
@@ -55,7 +56,7 @@ export class Progress {
     const evidence = shown(status) === EVIDENCE;
     this.name = evidence ? "Evidence" : "Breaking index";
     say(part(this.page, "progress-title"), this.name);
-    const words = evidence ? "It rises; at 1 the answer is known." : `It falls; at ${digits(this.target)} the answer is known.`;
+    const words = `At ${Number(this.target.toPrecision(4))} the answer is known. On the way there it goes up and down with every batch.`;
     say(part(this.page, "progress-text"), words);
     this.box.setAttribute("aria-label", this.summary());
     if (this.plot) this.redraw();
@@ -110,7 +111,7 @@ export class Progress {
           { ...axis, space: 90, ...(time ? { values: DATES, size: 46 } : { values: counts, incrs: STEPS, size: 32 }) },
           { ...axis, size: 48 },
         ],
-        series: [{}, { stroke: ink.leader, width: 2, fill: ink.fill, points: { show: false }, spanGaps: true }],
+        series: [{}, { stroke: ink.leader, width: 2, fill: ink.fill, points: { show: (plot) => plot.data[0].length < FEW, size: 7, fill: ink.leader }, spanGaps: true }],
         hooks: { draw: [(plot) => this.goal(plot)], setCursor: [(plot) => this.point(plot)] },
       },
       this.data(),

@@ -2,14 +2,14 @@
 
 import { make, moment, part, say } from "../shared/dom.js";
 import { cell, Paged } from "../shared/paged.js";
-import { ago, bytes, count, counted } from "../shared/words.js";
+import { ago, count } from "../shared/words.js";
 
 /** Silent sites first, the longest silent at the top; then the others in the same order. */
 export const ordered = (sites) =>
   [...sites].sort((a, b) => b.stale - a.stale || a.last_seen.localeCompare(b.last_seen) || a.agent.localeCompare(b.agent));
 
 export class Sites {
-  constructor(page) {
+  constructor(page, closely) {
     this.page = page;
     this.table = new Paged({
       body: part(page, "site-rows"),
@@ -18,7 +18,7 @@ export class Sites {
       empty: part(page, "sites-empty"),
       none: "No site has joined yet.",
       key: (site) => site.agent,
-      create: row,
+      create: (site) => row(site, closely),
       fill: (element, site) => this.fill(element, site),
     });
   }
@@ -32,31 +32,32 @@ export class Sites {
   }
 
   fill(element, site) {
-    const { state, seen, samples, uploads, sent, plan } = element.parts;
+    const { state, seen, samples, asked, since } = element.parts;
     const silent = site.stale && this.asking;
     element.className = silent ? "silent" : "";
     say(state, silent ? "Silent" : "");
     state.hidden = !silent;
     moment(seen, ago((this.now - Date.parse(site.last_seen)) / 1000), site.last_seen);
     say(samples, count(site.samples));
-    say(uploads, count(site.uploads));
-    say(sent, bytes(site.bytes));
-    say(plan, site.plan === null || !this.asking ? "–" : counted(site.plan, "pull"));
+    say(asked, site.asked);
+    say(since, site.asked_at ? ago((this.now - Date.parse(site.asked_at)) / 1000) : "–");
   }
 }
 
-function row(site) {
+function row(site, closely) {
   const parts = { state: make("span", { className: "tag" }), seen: make("time") };
-  for (const name of ["samples", "uploads", "sent", "plan"]) parts[name] = make("span");
+  for (const name of ["samples", "asked", "since"]) parts[name] = make("span");
+  const open = make("button", { type: "button", className: "quiet", "aria-label": `More about ${site.agent}` }, "More");
+  open.addEventListener("click", () => closely(site.agent));
   const element = make(
     "tr",
     { role: "row" },
     make("th", { scope: "row", role: "rowheader" }, make("bdi", {}, site.agent), parts.state),
     cell("Last seen", "", parts.seen),
     cell("Samples", "number", parts.samples),
-    cell("Uploads", "number", parts.uploads),
-    cell("Sent", "number", parts.sent),
-    cell("Working on", "number", parts.plan),
+    cell("Asked to do", "", parts.asked),
+    cell("Since", "", parts.since),
+    cell("", "number", open),
   );
   element.parts = parts;
   return element;

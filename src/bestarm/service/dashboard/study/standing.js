@@ -36,7 +36,6 @@ export class Standing {
     const box = part(this.page, "standing");
     box.hidden = standing.error === null || !status.samples;
     if (box.hidden) return;
-    say(part(this.page, "standing-sentence"), standing.sentence);
     say(part(this.page, "standing-line"), standing.line);
     this.table.show(ordered(standing));
   }

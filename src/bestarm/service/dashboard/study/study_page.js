@@ -1,8 +1,11 @@
 // One study, live.
 
+import { siteDialog } from "../act/site.js";
+import { acts } from "../act/study.js";
+import { Answers } from "./answers.js";
 import { Arms } from "./arms.js";
 import { make, part, say, show } from "../shared/dom.js";
-import { saveLog, savePicture } from "./download.js";
+import { openReport, saveLog, savePicture } from "./download.js";
 import { Glance, stateOf } from "./glance.js";
 import * as notice from "../shared/notice.js";
 import { armsPicture, progressPicture } from "./picture.js";
@@ -15,7 +18,7 @@ import { count, counted, named, percent } from "../shared/words.js";
 const TICK = 5_000; // ms between two drawings when nothing comes in: "3 minutes ago" grows old
 
 /** Show a study until the signal says stop. */
-export async function studyPage(name, refused, signal) {
+export async function studyPage(name, refused, signal, admin) {
   const page = show("study");
   say(part(page, "name"), name);
   say(part(page, "state"), "…");
@@ -25,13 +28,16 @@ export async function studyPage(name, refused, signal) {
     standing: new Standing(page),
     progress: new Progress(page),
     arms: new Arms(page),
-    sites: new Sites(page),
+    answers: new Answers(page),
+    sites: new Sites(page, (agent) => siteDialog(watch.status.study, agent, watch.now(), admin, changed)),
   };
+  const changed = () => watch.schedule(0);
   const watch = new Watch(name, (changed) => draw(page, parts, changed), refused);
   const ticking = setInterval(() => watch.status && draw(page, parts, watch), TICK);
   const themed = () => watch.status && parts.progress.build();
   document.addEventListener("themed", themed);
   buttons(page, watch, parts);
+  if (admin) parts.acts = acts(page, watch, changed);
   signal.addEventListener("abort", () => {
     watch.stop();
     clearInterval(ticking);
@@ -41,7 +47,7 @@ export async function studyPage(name, refused, signal) {
   await watch.run();
 }
 
-function draw(page, { glance, standing, progress, arms, sites }, watch) {
+function draw(page, { glance, standing, progress, arms, answers, sites, acts: offered }, watch) {
   notice.connection(watch.connection, () => watch.retry?.());
   const { status } = watch;
   if (!status) return;
@@ -51,7 +57,9 @@ function draw(page, { glance, standing, progress, arms, sites }, watch) {
   standing.update(status);
   progress.update(status, history);
   arms.update(status);
+  answers.update(status, now);
   sites.update(status, now);
+  offered?.(status);
   warn(page, status);
   about(page, status);
   title(status);
@@ -105,6 +113,7 @@ function buttons(page, watch, { progress, arms }) {
   for (const format of ["csv", "json"]) {
     on(format, () => saveLog(watch.study, format).catch((error) => notice.tell(`The log could not be saved: ${error.message}`)));
   }
+  on("report", () => openReport(watch.study).catch((error) => notice.tell(`The report could not be made: ${error.message}`)));
   on("progress-png", () => {
     if (!progress.plot) return;
     savePicture(progressPicture(watch.status, progress.plot.ctx.canvas, progress.name.toLowerCase()), `${watch.study}-progress`);

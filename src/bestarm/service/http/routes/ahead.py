@@ -1,8 +1,9 @@
-"""What a study will take, before it is made."""
+"""Beside a study: what it will take, before it is made, and an invitation as a picture."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -10,7 +11,7 @@ from starlette.responses import Response
 
 from bestarm.service.http.bodies import answer, read_shape
 from bestarm.service.http.routes import shapes
-from bestarm.service.http.routes.describe import answers
+from bestarm.service.http.routes.describe import answers, text
 from bestarm.service.http.service import Service
 from bestarm.service.storage import studies
 from bestarm.service.storage.tokens import Role
@@ -18,7 +19,7 @@ from bestarm.service.view.expected import expected
 
 
 def router(service: Service) -> APIRouter:
-    """The route that looks ahead. One estimate at a time: it keeps a processor busy for some seconds."""
+    """The routes. One estimate at a time: it keeps a processor busy for some seconds."""
     routes = APIRouter(prefix="/v1", tags=["studies"])
     one_at_a_time = asyncio.Lock()
 
@@ -36,4 +37,27 @@ def router(service: Service) -> APIRouter:
         async with one_at_a_time:
             return answer(await asyncio.to_thread(expected, method))
 
+    @routes.post(
+        "/qr",
+        summary="A text as a QR code, to be shown to a telephone",
+        responses=answers(None, 200, 400, 401, 403, 413, 422, 429) | text("image/svg+xml", "A picture."),
+        openapi_extra=shapes.body(shapes.TextBody),
+    )
+    async def drawn(request: Request) -> Response:
+        await service.access.allow(request, (Role.ADMIN,))
+        body = await read_shape(request, shapes.TextBody, service.limits.body)
+        picture = await asyncio.to_thread(qr_code, body.text)
+        return Response(picture, media_type="image/svg+xml", headers={"Cache-Control": "no-store"})
+
     return routes
+
+
+def qr_code(words: str) -> bytes:
+    """Black on white, whatever the theme: telephones want it so. Nothing of it is kept."""
+    import segno
+
+    picture = io.BytesIO()
+    segno.make(words, micro=False, error="m").save(
+        picture, kind="svg", border=3, light="#fff", xmldecl=False, nl=False
+    )
+    return picture.getvalue()

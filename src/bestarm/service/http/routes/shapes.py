@@ -132,6 +132,17 @@ class AheadBody(Shape):
     )
 
 
+class TextBody(Shape):
+    """A text, such as a link."""
+
+    text: str = Field(
+        min_length=1,
+        max_length=500,
+        examples=["https://bestarm.example/#/join/ligands/…"],
+        description="Text of 1 to 500 letters.",
+    )
+
+
 class ExpectedRow(Shape):
     """What to expect if the best arm is better than the others by `gap`."""
 

@@ -1,0 +1,93 @@
+// Invitations: a token that is shown once, as a link and as a QR code; and all tokens of a study, to be revoked.
+
+import { at, call, read, send } from "../shared/api.js";
+import { announce, make } from "../shared/dom.js";
+import { ask, open } from "./dialog.js";
+
+const ROLES = [["agent", "a site, which experiments"], ["viewer", "somebody who only looks"]];
+
+/** Ask for whom, make the token, and show it. */
+export async function invite(study, changed) {
+  const made = await ask({
+    title: "Invite a site",
+    fields: [
+      { name: "role", label: "For", options: ROLES },
+      { name: "agent", label: "Name of the site", help: "Letters, digits, dots, dashes; a viewer needs none." },
+    ],
+    yes: "Make an invitation",
+    act: ({ role, agent }) => send("POST", at(study, "/tokens"), role === "agent" ? { role, agent } : { role }),
+  });
+  if (!made) return;
+  changed();
+  await shown(study, made);
+}
+
+/** The address at which a site takes its place at the bench; the token is behind the #, which no server sees. */
+const link = (study, token) =>
+  `${location.origin}${location.pathname}#/join/${encodeURIComponent(study)}/${encodeURIComponent(token)}`;
+
+async function shown(study, { token, role, agent }) {
+  const site = role === "agent";
+  const done = make("button", { type: "button", className: "main" }, "I have passed it on");
+  const parts = [make("p", {}, "This is shown once. Whoever has it can act as this ", site ? "site" : "viewer", ", so pass it on in person or by a safe way.")];
+  if (site) parts.push(kept("Link", link(study, token)));
+  parts.push(kept("Token", token));
+  const picture = make("img", { className: "qr", alt: "The link as a QR code", hidden: true });
+  if (site) parts.push(picture);
+  const { box, closed } = open(site ? `Invitation for ${agent}` : "Invitation for a viewer", ...parts, make("p", { className: "buttons" }, done));
+  done.addEventListener("click", () => box.close());
+  if (site) {
+    try {
+      const drawn = await call("v1/qr", { method: "POST", body: { text: link(study, token) } });
+      picture.src = URL.createObjectURL(await drawn.blob());
+      picture.hidden = false;
+    } catch {
+      picture.remove(); // the link is there
+    }
+  }
+  await closed;
+  if (picture.src) URL.revokeObjectURL(picture.src);
+}
+
+/** A text in a field of its own, with a button that copies it. */
+function kept(label, value) {
+  const input = make("input", { readOnly: true, value, "aria-label": label });
+  input.addEventListener("focus", () => input.select());
+  const copy = make("button", { type: "button", "aria-label": `Copy the ${label.toLowerCase()}` }, "Copy");
+  copy.addEventListener("click", async () => {
+    input.select();
+    await navigator.clipboard?.writeText(value).catch(() => undefined);
+    copy.textContent = "Copied";
+    announce(`${label} copied.`);
+  });
+  return make("div", { className: "kept" }, make("span", { className: "label" }, label), input, copy);
+}
+
+/** All tokens of a study, with a button to revoke each. */
+export async function tokens(study) {
+  const list = make("ul", { className: "tokens" });
+  const close = make("button", { type: "button" }, "Close");
+  const { box, closed } = open("Tokens", list, make("p", { className: "buttons" }, close));
+  close.addEventListener("click", () => box.close());
+  const draw = async () => {
+    const found = (await read(at(study, "/tokens"))).tokens;
+    list.replaceChildren(...found.map((token) => row(study, token, draw)));
+    if (!found.length) list.append(make("li", {}, "None was made yet."));
+  };
+  await draw().catch((error) => list.replaceChildren(make("li", { className: "error" }, error.message)));
+  await closed;
+}
+
+function row(study, token, draw) {
+  const who = token.agent ?? token.role;
+  const made = new Date(token.created_at).toLocaleDateString("en-GB", { dateStyle: "medium" });
+  const about = make("span", {}, make("bdi", {}, who), " ", make("span", { className: "soft" }, `${token.id}, made ${made}`));
+  if (token.revoked_at) return make("li", {}, about, make("span", { className: "tag" }, "Revoked"));
+  const button = make("button", { type: "button", "aria-label": `Revoke the token of ${who}` }, "Revoke…");
+  button.addEventListener("click", async () => {
+    const text = "Nothing is lost: what the site has done stays with it, and goes on with another token.";
+    const act = () => send("DELETE", at(study, `/tokens/${token.id}`));
+    if (await ask({ title: `Revoke the token of ${who}`, text, yes: "Revoke it", danger: true, act })) await draw();
+  });
+  return make("li", {}, about, button);
+}
