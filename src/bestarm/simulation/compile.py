@@ -1,14 +1,14 @@
 """Compiled twins of the rules and the loops: the same code object, compiled by numba, never a second copy.
 
-A twin's globals are those of the original with the functions of bestarm, and of the package that the original
-is from, replaced by their twins; so are the functions that it was given by a function around it.
-numba's cache on disk does not notice a changed callee, so its folder is named after the version of the
-code (`simulation.sources`): a changed line in any source that runs are made by means a new folder.
+A twin's globals are those of the original with the functions among them replaced by their twins; so are the
+functions that it was given by a function around it. numba's cache on disk does not notice a changed callee, so
+its folder is named after the version of the code (`simulation.sources`): a changed line in any source that runs
+are made by means a new folder. With rules from elsewhere the name of the function has a hash of all that these
+reach (`simulation.reached`).
 """
 
 from __future__ import annotations
 
-import dis
 import os
 import types
 from functools import cache
@@ -17,6 +17,7 @@ from pathlib import Path
 import numba
 
 from bestarm.simulation.inlined import part, whole
+from bestarm.simulation.reached import KNOWN, globals_of, package_of, reached_version
 from bestarm.simulation.rebind import Function, rebind
 from bestarm.simulation.sources import COMPILED, code_version
 
@@ -45,15 +46,18 @@ def bind(function: Function, rules: dict[str, Function]) -> Function:
 
     The replacements' names become part of its name, which keeps the twins of one function apart in the cache.
     """
-    used = sorted(_globals_of(function.__code__) & rules.keys())
+    used = sorted(globals_of(function.__code__) & rules.keys())
     return _bind(function, tuple((name, rules[name]) for name in used))
 
 
 @cache
 def _bind(function: Function, rules: tuple[tuple[str, Function], ...]) -> Function:
-    label = "_".join([function.__qualname__, *(rule.__name__ for _, rule in rules)])
-    kept = all(_own(rule) for _, rule in rules)
-    compiled: Function = whole(_clone(function, label, {name: _part(rule) for name, rule in rules}), kept)
+    theirs = [rule for _, rule in rules if not _own(rule)]
+    version = reached_version(theirs)
+    names = [function.__qualname__, *(rule.__name__ for _, rule in rules)]
+    label = "_".join([*names, version] if theirs and version else names)
+    parts = {name: _part(rule) for name, rule in rules}
+    compiled: Function = whole(_clone(function, label, parts), version is not None)
     return compiled
 
 
@@ -70,9 +74,9 @@ def _clone(function: Function, name: str, replacements: dict[str, Function]) -> 
     """The function as it stands, but with parts in the place of the functions that it uses."""
     use_cache()
     parts = dict(replacements)
-    for used in _globals_of(function.__code__) - replacements.keys():
+    for used in globals_of(function.__code__) - replacements.keys():
         value = function.__globals__.get(used)
-        if isinstance(value, types.FunctionType) and _package(value) in ("bestarm", _package(function)):
+        if isinstance(value, types.FunctionType) and package_of(value) not in KNOWN:
             parts[used] = _part(value)
     given = [cell.cell_contents for cell in function.__closure__ or ()]
     enclosed = [_part(value) if isinstance(value, types.FunctionType) else value for value in given]
@@ -80,13 +84,4 @@ def _clone(function: Function, name: str, replacements: dict[str, Function]) -> 
 
 
 def _own(function: Function) -> bool:
-    return _package(function) == "bestarm"
-
-
-def _package(function: Function) -> str:
-    """The package that a function comes from: a rule from elsewhere brings its own functions with it."""
-    return function.__module__.partition(".")[0]
-
-
-def _globals_of(code: types.CodeType) -> set[str]:
-    return {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    return package_of(function) == "bestarm"

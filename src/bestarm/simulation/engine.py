@@ -40,9 +40,13 @@ LOOPS: dict[Kind, Loop] = {
 def reason_of(message: str) -> str:
     """What numba says that it stumbled over, out of its long message.
 
+    >>> reason_of("maximum recursion depth exceeded")
+    ' (a function calls itself)'
     >>> reason_of("Failed in nopython mode\\nUntyped global name 'json': Cannot determine\\n(1)")
     " (Untyped global name 'json')"
     """
+    if "recursion depth" in message:
+        return " (a function calls itself)"
     plain = re.sub(r"\x1b\[[0-9;]*m", "", message)
     found = re.search(
         r"^(Untyped|Unknown|No implementation|Unsupported|Cannot|Invalid use)[^\n:]*", plain, re.M
@@ -140,7 +144,7 @@ class Engine:
 
         try:
             yield
-        except NumbaError as error:
+        except (NumbaError, RecursionError) as error:
             names = ", ".join(dict.fromkeys(rule.__qualname__ for rule in theirs))
             raise UserError(
                 f"{self.method.name} has rules from elsewhere ({names}) that can't be compiled"
