@@ -57,8 +57,10 @@ reference: setup         ## write docs/reference/ anew from the code
 constraints: setup       ## write down the versions the tests ran on
 	@$(BIN)/python -m pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt
 
-dist: setup              ## sdist and wheel
+dist: setup              ## sdist and wheel, what they need with versions and licences, and the versions the tests ran on
 	@$(BIN)/python -m build --outdir dist .
+	@$(BIN)/python scripts/bill_of_materials.py dist
+	@cp constraints.txt dist/
 
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* htmlcov

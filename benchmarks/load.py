@@ -42,6 +42,7 @@ MOST_UPLOADS = 20_000  # of one client in one measurement
 ROW = "x" * 150  # about as long as an upload
 PROBLEM = Problem(["A", "B", "C", "D", "E"], sigma=0.3, delta=0.05, epsilon=0.0, name="load", sites="alike")
 SAME = {arm: [2, 1.0] for arm in PROBLEM.arms}  # all arms alike, so that the study never stops
+UNLIMITED = ("--rate", "0", "--max-connections", "8000")  # all clients have one address here
 
 
 class Client:
@@ -219,7 +220,7 @@ def main() -> None:
             print("storage     clients  uploads/s  commits/s bare  ratio  p50 ms  p99 ms  cpu ms  together")
         with storages(options.storages.split(","), folder, options.seconds) as each:
             for storage, url, floor in each:
-                with serving("--storage", url, "--rate", "0", folder=folder) as server:
+                with serving("--storage", url, *UNLIMITED, folder=folder) as server:
                     for clients in map(int, options.clients.split(",")):
                         study = f"load-{clients}"
                         work = upload_for(server.url, server.admin_token, study, clients, options.seconds)
@@ -250,7 +251,7 @@ def main() -> None:
         found = {"uploads": rows}
         if options.streams:
             url = f"sqlite:///{folder / 'idle.db'}"
-            with serving("--storage", url, "--rate", "0", folder=folder) as server:
+            with serving("--storage", url, *UNLIMITED, folder=folder) as server:
                 before = memory(server)
 
                 async def measure() -> float:

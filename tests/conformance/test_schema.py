@@ -81,6 +81,22 @@ def test_a_storage_that_is_not_known_is_refused_and_left_alone(opened: Any, vers
     assert found(storage) == version
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_storage_without_the_row_of_its_version_is_refused_and_left_alone(opened: Any, alone: bool) -> None:
+    """`alone`: as version 0.1 left it, without Alembic's table."""
+    storage = opened()
+    create(storage)
+    with storage.engine.begin() as connection:
+        connection.execute(recorded.delete())
+        if alone:
+            connection.execute(text(f"DROP TABLE {recorded.name}"))
+            connection.execute(schema.delete())
+    with pytest.raises(UserError, match=r"should have a row .* and has none; restore a backup\."):
+        opened()
+    with storage.engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM studies")).scalar() == 1
+
+
 def test_version_0_1_is_told_that_the_storage_is_newer(storage: Storage) -> None:
     """It reads this number, knows those up to 2, and refuses the others in a sentence."""
     with storage.engine.connect() as connection:

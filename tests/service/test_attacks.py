@@ -170,6 +170,28 @@ def test_a_viewer_with_many_exports_and_streams_is_told_to_wait(server: Process)
         assert time.monotonic() < end
 
 
+def test_behind_a_proxy_the_callers_are_counted_and_not_the_proxy(tmp_path: Path) -> None:
+    """All connections come from one address, which is believed; each caller has a share of the streams."""
+    options = ("--max-connections", "16", "--forwarded-allow-ips", "127.0.0.1", "--rate", "0")
+    with serving(*options, folder=tmp_path) as server, ExitStack() as stack:
+        with server.admin() as admin:
+            admin.call("POST", "/v1/studies", {"problem": PROBLEM.to_dict(), "agents": 3})
+
+        def stream(caller: str, source: str = "127.0.0.1") -> bytes:
+            made = stack.enter_context(connect(server.url, source))
+            made.sendall(head("GET /v1/studies/ligands/events", viewer(server), X_Forwarded_For=caller))
+            return made.recv(1000)
+
+        answers = [stream("203.0.113.7") for _ in range(5)]  # four are a quarter of the places
+        assert [answer[9:12] for answer in answers] == [b"200"] * 4 + [b"429"]
+        assert b"streams-address" in answers[-1]
+        assert stream("203.0.113.8").startswith(b"HTTP/1.1 200 ")
+        # Whoever is not the proxy can't claim to be somebody else.
+        others = [stream(f"203.0.113.{k}", "127.0.0.9") for k in range(20, 23)]
+        assert [answer[9:12] for answer in others] == [b"200"] * 3
+        assert metric(server, "streams") == 8
+
+
 def test_sigterm_waits_for_nobody_who_keeps_the_server_waiting(tmp_path: Path) -> None:
     with serving(folder=tmp_path) as server:
         with server.admin() as admin:

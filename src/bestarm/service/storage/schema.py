@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, text
 
 from bestarm.errors import UserError
-from bestarm.service.storage.tables import schema
+from bestarm.service.storage.tables import schema, studies
 
 VERSION = "6"  # the last step in `migrations/versions`
 STEPS = Path(__file__).parent / "migrations"
@@ -33,10 +33,16 @@ def prepare(connection: Connection, steps: Path = STEPS, version: str = VERSION)
 def version_of(connection: Connection) -> str | None:
     """The version of the tables, None if there are none."""
     tables = inspect(connection)
-    if tables.has_table(recorded.name):
-        return connection.execute(recorded.select()).scalar()
-    if tables.has_table(schema.name):  # version 0.1 kept the number itself
-        return str(connection.execute(schema.select()).scalar_one())
+    for table in (recorded, schema):  # version 0.1 kept the number itself
+        if not tables.has_table(table.name):
+            continue
+        found = connection.execute(table.select()).scalar()
+        if found is None and tables.has_table(studies.name):
+            raise UserError(
+                f"storage: its table {table.name} should have a row that says which version the others have, "
+                "and has none; restore a backup."
+            )
+        return None if found is None else str(found)
     return None
 
 
