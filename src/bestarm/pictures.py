@@ -9,7 +9,7 @@ from typing import Any
 
 from bestarm import notebook
 from bestarm.notebook import Row
-from bestarm.shown import arm_columns, best_first
+from bestarm.shown import arm_columns, best_first, count
 from bestarm.verdict import Verdict
 
 MOST = 40  # arms in a picture
@@ -61,7 +61,7 @@ def evidence_picture(found: Mapping[str, Any]) -> str:
 
 def study_html(found: Mapping[str, Any], verdict: Verdict) -> str:
     """A study as a notebook shows it: the verdict, what speaks against each arm, where they lie."""
-    title = f"{found['study']}: {found['method']}, {found['state']}, {found['uploads']:,} uploads"
+    title = f"{found['study']}: {found['method']}, {found['state']}, {count(found['uploads'], 'upload')}"
     apart = [f"<p>{escape(sentence)}</p>{picture}" for sentence, picture in difference_pictures(found)[:1]]
     stands = "" if found["standing"]["error"] is None else standing_html(found["standing"])
     table = arm_columns(found)

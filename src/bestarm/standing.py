@@ -9,6 +9,7 @@ from typing import Any
 from bestarm.core.scatter import SHARE
 from bestarm.intervals import intervals
 from bestarm.methods.composed import Method
+from bestarm.pictures import standing_html
 from bestarm.tables import to_pandas
 
 
@@ -86,6 +87,9 @@ class Standing:
     def to_pandas(self) -> Any:
         """The arms as a pandas data frame."""
         return to_pandas(self.to_json()["arms"])
+
+    def _repr_html_(self) -> str:
+        return standing_html(self.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""

@@ -422,5 +422,5 @@ def test_a_notebook_shows_a_verdict_and_no_markup_from_names() -> None:
     page = verdict._repr_html_()
     assert "&lt;i&gt; leads after 10 samples, with " in page
     assert "B could still be better by up to " in page
-    assert f'aria-label="{int(100 * verdict.evidence)} % of the evidence"' in page
+    assert f'aria-label="{verdict.progress}"' in page
     assert "<i>" not in page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from bestarm import notebook
 from bestarm.client.journal import Journal
@@ -41,9 +41,21 @@ class History(list[dict[str, Any]]):
         """The rows as a pandas data frame."""
         return to_pandas(self, COLUMNS)
 
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> History: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> dict[str, Any] | History:
+        """A row; or some of them, which are a history too."""
+        return History(super().__getitem__(place)) if isinstance(place, slice) else super().__getitem__(place)
+
     def _repr_html_(self) -> str:
-        rows = [["" if row[name] is None else row[name] for name in COLUMNS] for row in self]
-        return notebook.table(f"{len(self)} told", COLUMNS, rows)
+        """A table of the columns that have something in them."""
+        used = [name for name in COLUMNS if any(row[name] not in (None, "", []) for row in self)]
+        rows = [["" if row[name] is None else row[name] for name in used] for row in self]
+        return notebook.table(f"{len(self)} told", used, rows)
 
 
 def history_of(journal: Journal, answered: int) -> History:

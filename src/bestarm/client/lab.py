@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,15 +19,21 @@ from bestarm.client.overview import Overview, Standing
 from bestarm.client.patience import Patience
 from bestarm.client.split import split_of
 from bestarm.client.telling import Telling
-from bestarm.errors import ProblemWarning, UserError
+from bestarm.errors import ProblemWarning, ServiceError, UserError
+from bestarm.live import watch
+from bestarm.notebook import table
+from bestarm.pictures import MOST
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Trial, trial_to_json, verdict_to_json
 from bestarm.protocol.terms import Terms
+from bestarm.shown import count
 from bestarm.verdict import Verdict
 from bestarm.wells import place_of
 
 if TYPE_CHECKING:
     from bestarm.problem import Problem
+
+LOOK = 3.0  # seconds that a notebook waits for the server when it shows a site
 
 
 class Lab:
@@ -287,6 +294,25 @@ class Lab:
     def standing(self) -> Standing:
         """Who is ruled out, who leads, and what can be said now, from the server."""
         return Standing(self.study()["standing"])
+
+    def watch(self, every: float = 1.0) -> None:
+        """Draw the study anew whenever something happens, until it is over or this is interrupted."""
+        watch(self.study, every)
+
+    def _repr_html_(self) -> str:
+        """The site's own part, and the study as the server has it, if that answers at once."""
+        if not self.joined:
+            return "<p>This site has not joined a study yet.</p>"
+        rows = [(trial.number, trial.arm) for trial in self.open]
+        said = [self.site, count(len(self.history()), "reward") + " told", self.notice, self.waiting_for]
+        page = f"<p>{escape('; '.join(filter(None, said)))}</p>"
+        if rows:
+            page += table(count(len(rows), "open trial"), ["trial", "arm"], rows[:MOST])
+        try:
+            with self.connection.in_a_hurry(LOOK):
+                return page + self.study()._repr_html_()
+        except (ServiceError, UserError) as error:
+            return f"{page}<p>{escape(str(error))}</p>"
 
     def close(self) -> None:
         """Let another process use the journal. Nothing is sent."""

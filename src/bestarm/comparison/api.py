@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bestarm.comparison.text import table_rows
 from bestarm.comparison.worlds import NamedWorld, world_of
 from bestarm.errors import UserError
+from bestarm.live import progress_shown
 from bestarm.methods.composed import Method
 from bestarm.methods.likes import MethodLike, label_of, make_method
 from bestarm.methods.recipe import Kind
+from bestarm.notebook import picture, table
 from bestarm.problem import Problem
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result
@@ -92,6 +95,15 @@ class Comparison:
 
         return pandas.DataFrame(self.rows)
 
+    def _repr_html_(self) -> str:
+        """A table, world after world, and the picture where there is matplotlib."""
+        heads, *lines = table_rows(self)
+        page = table(f"{len(self.entries)} methods and worlds", heads, lines)
+        try:
+            return page + picture(self.plot())
+        except UserError:  # the only thing missing is matplotlib
+            return page
+
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """A figure of who is fast where, and who breaks the promise; saved to `path` if there is one."""
         from bestarm.comparison.picture import draw
@@ -115,7 +127,7 @@ def compare(
     max_samples: int | None = None,
     jobs: int = 1,
     cluster: str | None = None,
-    progress: Callable[[int], None] = lambda finished: None,
+    progress: Callable[[int], None] | None = None,
     **world: Any,
 ) -> Comparison:
     """Run several methods with the same seeds, on a problem of your own or in worlds that have a name.
@@ -140,29 +152,30 @@ def compare(
         raise UserError(f"{twice} is there twice; once is enough, the runs would be the same.")
     entries: list[Entry] = []
     left_out: list[tuple[str, str, str]] = []
-    for where in named:
-        for like, label in zip(likes, labels, strict=True):
-            try:
-                built = make_method(like, where.problem, agents)
-            except UserError as error:
-                if len(named) == 1:
-                    raise
-                left_out.append((where.name, label, str(error)))
-                continue
-            result = simulate(
-                where.problem,
-                built,
-                runs=runs,
-                seed=seed,
-                engine=engine,
-                schedule=_schedule_of(built, schedule),
-                max_samples=max_samples,
-                jobs=jobs,
-                cluster=cluster,
-                progress=progress,
-                **where.world.given,
-            )
-            entries.append(Entry(where.name, label, where.promised(built), result))
+    with progress_shown(progress, runs * len(named) * len(likes), ", ".join(labels)) as told:
+        for where in named:
+            for like, label in zip(likes, labels, strict=True):
+                try:
+                    built = make_method(like, where.problem, agents)
+                except UserError as error:
+                    if len(named) == 1:
+                        raise
+                    left_out.append((where.name, label, str(error)))
+                    continue
+                result = simulate(
+                    where.problem,
+                    built,
+                    runs=runs,
+                    seed=seed,
+                    engine=engine,
+                    schedule=_schedule_of(built, schedule),
+                    max_samples=max_samples,
+                    jobs=jobs,
+                    cluster=cluster,
+                    progress=told,
+                    **where.world.given,
+                )
+                entries.append(Entry(where.name, label, where.promised(built), result))
     return Comparison(tuple(entries), tuple(left_out))
 
 

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from bestarm.errors import ProblemWarning, UserError
 from bestarm.estimation.assumption import assume
 from bestarm.estimation.pilot import Row, as_pilot
 from bestarm.estimation.spending import NORMAL_95, Spending, spend
+from bestarm.live import progress_shown
 from bestarm.lower_bound import lower_bound
 from bestarm.methods import Parameter
 from bestarm.methods import method as build_method
+from bestarm.notebook import picture, table
 from bestarm.problem import Problem
 from bestarm.problem.aims import check_budget
 from bestarm.simulation.api import check_budget as check_enough
@@ -120,6 +123,22 @@ class Estimate:
         """The rows as a pandas data frame, one a gap."""
         return to_pandas(row.row() for row in self.rows)
 
+    def _repr_html_(self) -> str:
+        """A table, a line a gap, and the figure where there is matplotlib."""
+        rows = []
+        for row in self.rows:
+            low, high = row.samples.low, row.samples.high
+            sent = row.communications.mean
+            cells = f"{row.samples.mean:,.0f}", f"{low:,.0f} to {high:,.0f}", f"{sent:,.0f}", f"{row.wrong:,}"
+            rows.append((f"{row.gap:.4g}", *cells))
+        title = f"{self.method} on {self.problem.name}: {self.runs:,} runs a gap, {self.agents} agents"
+        page = table(title, ["gap", "samples", "5 % to 95 %", "communications", "wrong"], rows)
+        page += f"<p>{escape(self.assumption)}</p>"
+        try:
+            return page + picture(self.plot())
+        except UserError:  # the only thing missing is matplotlib
+            return page
+
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """A matplotlib figure of samples and communications against the gap, saved to `path` if given."""
         from bestarm.plot import save
@@ -147,7 +166,7 @@ def estimate(
     gap_over_noise: float | Sequence[float] | None = None,
     budget: int | None = None,
     engine: str | None = None,
-    progress: Progress = lambda finished: None,
+    progress: Progress | None = None,
     **parameters: Parameter,
 ) -> Estimate:
     """How many samples and communications to expect, from simulated runs.
@@ -168,7 +187,7 @@ def estimate(
         runs: for each gap, at least 2.
         rewards, noise, offsets, drift, interactions, engine, seed, parameters: as in `simulate`. Without noise
             it is the pilot's, or the problem's sigma; one of these must be known, or gap_over_noise.
-        progress: is told how many runs have finished, as they finish.
+        progress: is told how many runs have finished, as they finish; by default a notebook shows a bar.
 
     >>> problem = Problem(["A", "B", "C"], sigma=0.3)
     >>> found = estimate(problem, agents=3, gaps=[0.3, 0.6], runs=20, engine="rounds")
@@ -194,23 +213,25 @@ def estimate(
     measured = None if pilot is None else as_pilot(pilot, problem)
     world, assumed, sentence = assume(problem, world, measured, gaps, gap_over_noise, runs, seed, short)
     rows = []
-    for gap, truths in assumed:
-        shares = [runs // len(truths) + (k < runs % len(truths)) for k in range(len(truths))]
-        built = [build_method(method, truth, agents, **parameters) for truth in truths]
-        results = [
-            simulate(
-                truth,
-                one,
-                runs=share,
-                seed=seed,
-                engine=engine,
-                progress=progress,
-                **world.given,
-            )
-            for truth, one, share in zip(truths, built, shares, strict=True)
-        ]
-        spending = None if budget is None else spend(built, shares, budget, seed, world)
-        rows.append(_row(gap, results, spending))
+    assumed = list(assumed)
+    with progress_shown(progress, runs * len(assumed), f"{method} on {problem.name}") as told:
+        for gap, truths in assumed:
+            shares = [runs // len(truths) + (k < runs % len(truths)) for k in range(len(truths))]
+            built = [build_method(method, truth, agents, **parameters) for truth in truths]
+            results = [
+                simulate(
+                    truth,
+                    one,
+                    runs=share,
+                    seed=seed,
+                    engine=engine,
+                    progress=told,
+                    **world.given,
+                )
+                for truth, one, share in zip(truths, built, shares, strict=True)
+            ]
+            spending = None if budget is None else spend(built, shares, budget, seed, world)
+            rows.append(_row(gap, results, spending))
     return Estimate(problem, method, agents, runs, seed, sentence, tuple(rows), world)
 
 

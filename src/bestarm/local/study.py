@@ -18,6 +18,7 @@ from bestarm.client.history import History
 from bestarm.client.journal import MEMORY, Journal
 from bestarm.client.lab import Lab
 from bestarm.client.overview import Overview, Standing
+from bestarm.live import watch
 from bestarm.local.inside import Inside
 from bestarm.protocol.messages import Trial, verdict_from_json
 from bestarm.verdict import Verdict
@@ -168,6 +169,10 @@ class Study:
     def status(self) -> Overview:
         """Where the study stands, all sites together: plain values, which a notebook shows as a picture."""
         return Overview(self._call("GET", "/status"))
+
+    def watch(self, every: float = 1.0) -> None:
+        """Draw the study anew whenever something happens, until it is over or this is interrupted."""
+        watch(self.status, every)
 
     def log(self, last: int = 20) -> list[dict[str, Any]]:
         """What happened last: batches, corrections, arms, closing, with who did it."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bestarm.errors import UserError
+from bestarm.live import progress_shown
 from bestarm.methods import Kind, Method, Parameter
 from bestarm.methods.likes import MethodLike, make_method
 from bestarm.problem import Problem
@@ -43,7 +44,7 @@ def simulate(
     max_samples: int | None = None,
     jobs: int = 1,
     cluster: str | None = None,
-    progress: Progress = lambda finished: None,
+    progress: Progress | None = None,
     **parameters: Parameter,
 ) -> Result:
     """Simulate a federation many times. The same seed gives the same result, whatever `jobs` and `cluster` are.
@@ -62,7 +63,7 @@ def simulate(
             budget; without one 10¹² in the events engine, 10⁹ for a single-agent or synchronous baseline, 10⁷
             in the rounds engine. The last batch is not cut short.
         jobs: processes; cluster: the address of a Dask scheduler.
-        progress: is told how many runs have finished, as they finish.
+        progress: is told how many runs have finished, as they finish; by default a notebook shows a bar.
         parameters: the method's own, for instance `gamma=0.01`.
 
     >>> import bestarm
@@ -79,10 +80,11 @@ def simulate(
         schedule = replace(schedule or Schedule.uniform(built.agents), plate=plate)
     plan = prepare(built, seed, engine, world, schedule, max_samples)
     started = time.perf_counter()
-    if plan.engine == "events" and jobs == 1 and cluster is None:
-        outcomes = interruptible(lambda: list(_map(plan, runs, jobs, cluster, progress)), plan.cancel)
-    else:
-        outcomes = list(_map(plan, runs, jobs, cluster, progress))
+    with progress_shown(progress, runs, f"{built.name} on {problem.name}") as told:
+        if plan.engine == "events" and jobs == 1 and cluster is None:
+            outcomes = interruptible(lambda: list(_map(plan, runs, jobs, cluster, told)), plan.cancel)
+        else:
+            outcomes = list(_map(plan, runs, jobs, cluster, told))
     return Result.collect(
         outcomes,
         problem=problem,

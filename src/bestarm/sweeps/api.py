@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bestarm.errors import ProblemWarning, ServiceError
+from bestarm.live import progress_shown
 from bestarm.simulation.environment import environment
 from bestarm.simulation.result import RUN_COLUMNS, Result, Summary
 from bestarm.simulation.world import World
@@ -82,7 +83,7 @@ def sweep(
     each: bool = False,
     jobs: int | None = None,
     cluster: str | None = None,
-    progress: Progress = lambda finished: None,
+    progress: Progress | None = None,
 ) -> Sweep:
     """Simulate every combination of problem, method, parameters, agents and seed.
 
@@ -97,7 +98,7 @@ def sweep(
         engine, rewards, noise, offsets, drift, interactions, max_samples: as in `simulate`.
         out: a `.csv` or `.parquet` file for the rows; each: one row a run instead of one a cell.
         jobs: processes, by default one for each core; cluster: the address of a Dask scheduler instead.
-        progress: is told how many runs have finished, as they finish.
+        progress: is told how many runs have finished, as they finish; by default a notebook shows a bar.
 
     >>> import bestarm
     >>> problem = bestarm.Problem.quick([0.9, 0.5], sigma=0.3)
@@ -117,7 +118,7 @@ def run_grid(
     each: bool = False,
     jobs: int | None = None,
     cluster: str | None = None,
-    progress: Progress = lambda finished: None,
+    progress: Progress | None = None,
 ) -> Sweep:
     """Make the runs of the cells that are not finished yet, and write the results.
 
@@ -126,9 +127,11 @@ def run_grid(
     target = None if out is None else check_table_path(out)
     workers = default_jobs() if jobs is None else check_whole("jobs", jobs, 1)
     with Runs(cells, None if target is None else runs_path(target)) as runs:
+        total = sum({cell.key: cell.runs for cell in cells}.values())
         try:
-            progress(sum({cell.key: runs.finished(cell) for cell in cells}.values()))
-            work(cells, runs, workers, cluster, lambda piece: progress(len(piece.outcomes)))
+            with progress_shown(progress, total, f"{len(cells):,} cells") as told:
+                told(sum({cell.key: runs.finished(cell) for cell in cells}.values()))
+                work(cells, runs, workers, cluster, lambda piece: told(len(piece.outcomes)))
         except (KeyboardInterrupt, ServiceError):
             done = collect(cells, runs)
             if target is not None and done.cells:
