@@ -1,13 +1,21 @@
 // Elements from values. Text goes in as text: nothing here, or anywhere in these files, parses markup.
 
-/** A new element: properties where it has them, attributes otherwise; children are nodes or text. */
+// What does not show, or shows others otherwise, as `names.py` has it; new studies have none of it in their names.
+const HIDDEN =
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu;
+
+/** A name as it can be seen: what can't be is escaped. */
+export const visible = (name) =>
+  name.replace(HIDDEN, (found) => `\\u${found.codePointAt(0).toString(16).padStart(4, "0")}`);
+
+/** A new element: properties where it has them, attributes otherwise; children are nodes or text. In a bdi is a name. */
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (name in element) element[name] = value;
     else element.setAttribute(name, value);
   }
-  element.append(...children);
+  element.append(...(tag === "bdi" ? children.map(visible) : children));
   return element;
 }
 
@@ -15,7 +23,8 @@ export function make(tag, properties = {}, ...children) {
 export const part = (root, name) => root.querySelector(`[data-part="${name}"]`);
 
 /** Change text only where it differs, so that a selection or a screen reader is left alone. */
-export function say(element, text) {
+export function say(element, given) {
+  const text = element.tagName === "BDI" ? visible(given) : given;
   if (element.textContent !== text) element.textContent = text;
 }
 
