@@ -2,6 +2,8 @@
 
     .venv/bin/python scripts/screenshots.py [FOLDER]
 
+With a FOLDER all that an administrator sees is among them, at two widths and in both themes.
+
 The server's clock is moved by this script, so that a study of three weeks takes a few seconds. It needs
 Chromium (scripts/install-test-tools.sh) and looks best with the font Inter installed.
 """
@@ -18,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from PIL import Image
@@ -109,16 +112,20 @@ class Federation:
         verdict = self.admin.call("GET", self.path)["verdict"]
         return 2.0 if verdict["stopped"] else verdict["evidence"]
 
-    def run(self, until: float, silent: tuple[str, ...] = (), after: float = 0.0) -> None:
-        """Go on until the evidence is there; some sites fall silent once it is past `after`."""
+    def run(self, until: float, silent: tuple[str, ...] = (), after: float = 0.0, least: int = 0) -> None:
+        """Go on until the evidence and so many samples are there; some sites fall silent past `after`."""
         evidence = self.evidence
-        while evidence < until and self.due:
+        while (evidence < until or (evidence < 1.0 and self.samples < least)) and self.due:
             evidence = self.step(silent if evidence >= after else ())
 
+    @property
+    def samples(self) -> int:
+        found: int = self.admin.call("GET", self.path)["samples"]
+        return found
 
-def problem(name: str, means: dict[str, float], sigma: float, epsilon: float = 0.0) -> bestarm.Problem:
-    values = list(means.values())
-    return bestarm.Problem(list(means), name=name, sigma=sigma, delta=0.05, epsilon=epsilon, means=values)
+
+def problem(name: str, means: dict[str, float], sigma: float, **more: Any) -> bestarm.Problem:
+    return bestarm.Problem(list(means), name=name, sigma=sigma, delta=0.05, means=list(means.values()), **more)
 
 
 @contextmanager
@@ -174,26 +181,84 @@ def shoot(page: Page, path: Path, *, full: bool = False) -> None:
     page.close()
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, everything: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     clock = Clock()
     with serving(clock) as admin, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
         others(admin, clock)
-        ligands = Federation(admin, clock, problem("suzuki-ligands", LIGANDS, 0.25), "sharp", CITIES)
+        limits = {"control": "PPh₃", "budget": 1500, "deadline": "2026-04-30"}
+        ligands = Federation(admin, clock, problem("suzuki-ligands", LIGANDS, 0.25, **limits), "sharp", CITIES)
         for name in CITIES:
             ligands.join(name)
-        ligands.run(until=0.6, silent=("lund",), after=0.15)
+        ligands.run(until=0.15, least=120)
+        for verb, reason in (("close", "the laboratories are audited"), ("reopen", "all is well")):
+            admin.call("POST", f"{ligands.path}/{verb}", {"reason": reason})
+            clock.moment += timedelta(hours=5)
+        mend(admin, ligands.path, "basel")
+        ligands.run(until=0.5, silent=("lund",), after=0.15, least=260)
         clock.moment += timedelta(minutes=7)
         viewer = admin.call("POST", f"{ligands.path}/tokens", {"role": "viewer"})["token"]
-        shoot(open_page(browser, admin.url, admin_token(admin), height=450), folder / "dashboard-list.png")
+        token = admin_token(admin)
+        shoot(open_page(browser, admin.url, token, height=450), folder / "dashboard-list.png")
         shoot(open_page(browser, admin.url, viewer, height=1364), folder / "dashboard-light.png")
         shoot(open_page(browser, admin.url, viewer, height=1364, dark=True), folder / "dashboard-dark.png")
         shoot(open_page(browser, admin.url, viewer, width=390, height=844), folder / "dashboard-phone.png")
+        for dark in (False, True):
+            for width in (1280, 390):
+                look = f"{'dark' if dark else 'light'}-{width}"
+                acting(browser, admin.url, token, folder, look, dark=dark, width=width, all_of_it=everything)
         ligands.run(until=1.5, silent=("lund",))
         clock.moment += timedelta(minutes=3)
         shoot(open_page(browser, admin.url, viewer, height=760), folder / "dashboard-verdict.png")
         browser.close()
+
+
+def acting(
+    browser: Browser, url: str, token: str, folder: Path, look: str, *, dark: bool, width: int, all_of_it: bool
+) -> None:
+    """What an administrator does: the form for a new study, an invitation, the whole page with its menu."""
+    if look == "light-1280" or all_of_it:
+        page = open_page(browser, url, token, dark=dark, width=width, height=820)
+        page.get_by_role("link", name="New study").click()
+        page.get_by_label("Name of the study").fill("buchwald-bases")
+        page.get_by_label("Options, one on each line").fill("K3PO4\nCs2CO3\nNaOtBu\nDBU")
+        page.get_by_text("Everything else").click()
+        page.locator('[data-part="expected"] li').nth(2).wait_for()
+        page.get_by_label("Budget").fill("400")
+        page.wait_for_timeout(3500)
+        shoot(page, folder / ("dashboard-create.png" if look == "light-1280" else f"create-{look}.png"))
+        page = open_page(browser, url, token, dark=dark, width=width, height=760)
+        page.get_by_role("link", name="suzuki-ligands").click()
+        page.get_by_role("button", name="Invite a site").click()
+        page.get_by_label("Name of the site").fill("vienna")
+        page.keyboard.press("Enter")
+        page.get_by_alt_text("The link as a QR code").wait_for()
+        page.wait_for_timeout(300)
+        shoot(page, folder / ("dashboard-invite.png" if look == "light-1280" else f"invite-{look}.png"))
+    if all_of_it:
+        page = open_page(browser, url, token, dark=dark, width=width, height=900)
+        page.get_by_role("link", name="suzuki-ligands").click()
+        page.locator("[data-position]").wait_for()
+        page.wait_for_timeout(900)
+        page.get_by_text("Change…").click()
+        shoot(page, folder / f"whole-{look}.png", full=True)
+        page = open_page(browser, url, token, dark=dark, width=width, height=900)
+        page.get_by_role("link", name="suzuki-ligands").click()
+        page.get_by_role("button", name="More about basel").click()
+        page.get_by_role("button", name="Correct batch 1", exact=True).click()
+        page.wait_for_timeout(300)
+        shoot(page, folder / f"correct-{look}.png")
+
+
+def mend(admin: Connection, path: str, site: str) -> None:
+    """Correct the last batch of a site, by a little."""
+    batch = admin.call("GET", f"{path}/sites/{site}")["batches"][0]
+    counts = {arm: list(row) for arm, row in batch["counts"].items()}
+    row = next(iter(counts.values()))
+    row[1] += 0.01
+    body = {"agent": site, "sequence": batch["sequence"], "counts": counts, "reason": "a typing mistake"}
+    admin.call("POST", f"{path}/corrections", body)
 
 
 def admin_token(admin: Connection) -> str:
@@ -225,4 +290,4 @@ def others(admin: Connection, clock: Clock) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER, everything=len(sys.argv) > 1)

@@ -49,7 +49,7 @@ export async function ask({ title, text = "", fields = [], extra = [], yes, dang
   const error = make("p", { className: "error", role: "alert" });
   const cancel = make("button", { type: "button" }, "Cancel");
   const submit = make("button", { type: "submit", className: danger ? "main danger" : "main" }, yes);
-  const form = make("form", {}, ...(text ? [make("p", {}, text)] : []), ...fields.map(field), ...extra, error);
+  const form = make("form", {}, ...(text ? [make("p", {}, text)] : []), ...extra, ...fields.map(field), error);
   form.append(make("p", { className: "buttons" }, submit, cancel));
   let result = null;
   const { box, closed } = open(title, form);

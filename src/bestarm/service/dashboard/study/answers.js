@@ -87,6 +87,6 @@ function bySite({ leader, other, sites }) {
     return make("li", {}, make("bdi", {}, site.site), track, make("span", { className: "number" }, fixed(site.difference, places)));
   });
   const rest = sites.length > MOST_SITES ? ` ${sites.length - MOST_SITES} more sites are not drawn.` : "";
-  rows.push(make("li", { className: "soft" }, `${named(leader)} less ${named(other)}, in each site’s batches with both; the lines hold about 95 % of the time, each by itself.${rest}`));
+  rows.push(make("li", { className: "soft" }, `${named(leader)} less ${named(other)}, in each site’s batches with both since it leads. The upright line is 0; the others hold about 95 % of the time, each by itself.${rest}`));
   return rows;
 }

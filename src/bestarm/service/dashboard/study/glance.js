@@ -42,10 +42,10 @@ export class Glance {
     this.verdict(status, history);
   }
 
-  lead({ verdict, samples, arms, answers }) {
+  lead({ verdict, samples, arms }) {
     say(this.part("leader"), samples ? verdict.leader : "Nobody yet");
     const untried = samples && arms.some((arm) => arm.pulls === 0);
-    say(this.part("margin"), untried ? "so far; not every arm was tried" : answers.better);
+    say(this.part("margin"), untried ? "so far; not every arm was tried" : samples ? `${named(verdict.challenger)} could still be better` : "");
     this.tell("leader", samples ? verdict.leader : "", (name) => `${named(name)} is in the lead.`);
   }
 
@@ -66,7 +66,7 @@ export class Glance {
     else if (remaining) {
       text = more(remaining);
       const { seconds, before } = remaining;
-      small = `samples${seconds ? `; ${durations(seconds.low, seconds.high)} as it goes` : ""}. ${before}`;
+      small = `samples${seconds ? `; ${durations(seconds.low, seconds.high)} at the pace so far` : ""}. ${before}`;
     } else if (samples && arms.some((arm) => arm.pulls === 0)) small = "every arm must be tried first";
     say(this.part("longer"), text);
     say(this.part("pace"), small);
