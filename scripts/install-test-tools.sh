@@ -41,10 +41,21 @@ need_apt_for() {
         echo "The tests need $1; as an administrator, run: apt-get install $2" >&2
         exit 1
     fi
-    echo "installing $2 for the tests (apt-get)"
+    echo "installing $2 (apt-get)"
     export DEBIAN_FRONTEND=noninteractive
     as_root apt-get update -qq
 }
+
+has_compiler() {
+    command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1
+}
+
+missing=""
+has_postgresql || missing="$missing, PostgreSQL (apt-get)"
+has_compiler || missing="$missing, gcc (apt-get)"
+has_chromium || missing="$missing, Chromium (apt-get)"
+has_axe || missing="$missing, axe-core $AXE (npm, into .tools)"
+if [ -n "$missing" ]; then echo "The tests need what is missing here, and it is installed now: ${missing#, }."; fi
 
 if ! has_postgresql; then
     need_apt_for "PostgreSQL 13 or newer (initdb and postgres)" postgresql
@@ -56,7 +67,7 @@ if ! has_postgresql; then
     as_root apt-get install -y -qq --no-install-recommends postgresql >/dev/null
 fi
 
-if ! command -v cc >/dev/null 2>&1 && ! command -v gcc >/dev/null 2>&1; then
+if ! has_compiler; then
     need_apt_for "a C compiler" gcc
     as_root apt-get install -y -qq --no-install-recommends gcc libc6-dev >/dev/null
 fi
@@ -71,7 +82,6 @@ if ! has_axe; then
         need_apt_for "npm, to fetch axe-core $AXE" npm
         as_root apt-get install -y -qq --no-install-recommends npm >/dev/null
     fi
-    echo "fetching axe-core $AXE for the tests (npm pack, into .tools)"
     mkdir -p .tools
     (cd .tools && npm pack --silent "axe-core@$AXE" >/dev/null && tar xzf "axe-core-$AXE.tgz" &&
         rm -rf "axe-core-$AXE" && mv package "axe-core-$AXE" && rm "axe-core-$AXE.tgz")
