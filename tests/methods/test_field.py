@@ -11,7 +11,7 @@ import pytest
 
 import bestarm
 from bestarm.core.selection.top_two import cheapest
-from bestarm.methods import METHODS
+from bestarm.methods import METHODS, SELECTIONS
 
 MEANS = [0.9, 0.6, 0.4]
 SIGMA, DELTA, RUNS = 0.3, 0.1, 60
@@ -221,3 +221,47 @@ def test_rage_chooses_by_its_own_phases_only() -> None:
     problem = bestarm.Problem(["A", "B"], features=[[1, 0], [0, 1]], sigma=SIGMA)
     with pytest.raises(bestarm.UserError, match="rage needs stopping=rage"):
         bestarm.method("rage", problem, stopping="span")
+
+
+def plain_fed_sel(chance: random.Random) -> int:
+    """Fed-SEL with two sites: arms 0 and 2 at one of them, arm 1 at the other, and rounds of twenty pulls."""
+    rewards = [[pull(chance, arm)] for arm in range(3)]
+
+    def limits(arm: int) -> tuple[float, float]:
+        count = len(rewards[arm])
+        width = SIGMA * math.sqrt(2 / count * math.log(4 * 3 * count**2 / DELTA))
+        mean = statistics.fmean(rewards[arm])
+        return mean - width, mean + width
+
+    left = [0, 2]
+    while len(left) > 1:
+        for arm in left:
+            rewards[arm].append(pull(chance, arm))
+        left = [arm for arm in left if not any(limits(other)[0] >= limits(arm)[1] for other in left)]
+    winners = [left[0], 1]
+    while True:
+        winners = [arm for arm in winners if not any(limits(other)[0] >= limits(arm)[1] for other in winners)]
+        if len(winners) == 1:
+            return sum(map(len, rewards))
+        for arm in winners:
+            rewards[arm] += [pull(chance, arm) for _ in range(20)]
+
+
+def test_fed_sel_is_that_of_an_independent_implementation() -> None:
+    found = bestarm.simulate(PROBLEM, "fed-sel:steps=20", agents=2, runs=RUNS, engine="rounds")
+    ours, chance = found.summary(), random.Random(5)
+    theirs = [plain_fed_sel(chance) for _ in range(RUNS)]
+    error = math.hypot(ours.stderr, statistics.stdev(theirs) / math.sqrt(RUNS))
+    assert abs(ours.mean - statistics.fmean(theirs)) < 3 * error
+    # Both tell their winner, and both report in every round: at least four messages, each answered.
+    assert found.communications.min() >= 8
+    assert not (found.communications % 4).any()
+
+
+def test_fed_sel_waits_for_ever_where_a_site_has_two_best_arms() -> None:
+    equal = bestarm.Problem.quick([0.9, 0.9, 0.5, 0.9], sigma=SIGMA, delta=DELTA)
+    assert SELECTIONS["fed-sel"].gets_stuck
+    found = bestarm.simulate(equal, "fed-sel", agents=2, runs=5, engine="rounds", max_samples=2000)
+    assert found.unfinished == 5
+    with pytest.raises(bestarm.UserError, match="arms of its own"):
+        bestarm.simulate(PROBLEM, "fed-sel", agents=2, runs=1, offsets=[0.1, 0.0], engine="rounds")

@@ -27,6 +27,7 @@ Choose = Callable[[Counts, View, Reading, Setting], int]
 Fire = Callable[[View, Reading, int, Setting], int]
 Make = Callable[[Any, Reading, Setting, Foresee, Choose, Fire, Counts, Counts], int]
 Turn = Callable[[Any, Reading, Setting, Random, Counts, Counts], int]
+Uploads = Callable[[Any], int]
 Radii = Callable[[Any, Setting], Floats]
 
 MOST_AT_ONCE = 10**9  # pulls in a batch or an episode that somebody may ask for
@@ -144,6 +145,11 @@ class Test:
     assumes: tuple[str, ...] = ()  # what else its promise rests on, each in words that follow "it assumes that"
 
 
+def nothing_sent(state: Any) -> int:
+    """A single agent has nobody to send anything to."""
+    return 0
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which arm is pulled next; `make` says whether a plan has one arm or several.
@@ -164,6 +170,7 @@ class Selection:
     on_items: bool = False  # its plans have every arm equally often, as items need it
     needs_designs: bool = False  # the linear programme of every pair of leader and challenger
     turn: Turn | None = None
+    uploads: Uploads = nothing_sent  # of sites that have arms of their own: what they have sent so far
     gets_stuck: bool = False  # a run may go on for ever
     reads: tuple[
         str, ...
@@ -194,6 +201,7 @@ class Rules(NamedTuple):
     trigger: Fire
     make: Make
     turn: Turn | None = None
+    uploads: Uploads = nothing_sent
 
 
 def rules_of(test: Test, selection: Selection, trigger: Trigger) -> Rules:
@@ -210,4 +218,5 @@ def rules_of(test: Test, selection: Selection, trigger: Trigger) -> Rules:
         trigger.fire,
         selection.make,
         selection.turn,
+        selection.uploads,
     )

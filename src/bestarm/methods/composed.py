@@ -14,7 +14,7 @@ from bestarm.core.bets import PAIR, WIDTH
 from bestarm.core.breaking import Reading, settled
 from bestarm.core.plan import Plan
 from bestarm.core.race import name_rivals
-from bestarm.core.rules import Rules, Test, Value
+from bestarm.core.rules import Rules, Test, Value, nothing_sent
 from bestarm.core.selection.ratio import UNSOLVED
 from bestarm.core.setting import Setting
 from bestarm.core.tally import Tally
@@ -88,6 +88,11 @@ class Method:
     def by_turns(self) -> bool:
         """Whether a single agent, or agents in lockstep, make all pulls of a turn before they look again."""
         return self.rules.turn is not None
+
+    @property
+    def owned(self) -> bool:
+        """Whether each arm belongs to one site, which alone can try it."""
+        return self.rules.uploads is not nothing_sent
 
     def begin(self, start: Tally | None = None) -> Any:
         """The state of a study in which nothing was measured, or in which everybody knows a tally."""

@@ -20,6 +20,7 @@ from bestarm.core.selection.budget import REJECTS as ALL_BUT_WORST
 from bestarm.core.selection.directions import DIRECTIONS
 from bestarm.core.selection.elimination import ELIMINATION as IN_RACE
 from bestarm.core.selection.elimination import PHASES
+from bestarm.core.selection.fed_sel import FED_SEL as OWN_ARMS
 from bestarm.core.selection.greedy import GREEDY
 from bestarm.core.selection.lil_ucb import LIL_UCB as HIGHEST_LIMIT
 from bestarm.core.selection.lookahead import LOOKAHEAD
@@ -37,6 +38,7 @@ from bestarm.core.stopping.chernoff import CHERNOFF, CHERNOFF_YES_NO
 from bestarm.core.stopping.elimination import ELIMINATION
 from bestarm.core.stopping.falinpe import FALINPE
 from bestarm.core.stopping.famabpe import FAMABPE
+from bestarm.core.stopping.fed_sel import FED_SEL
 from bestarm.core.stopping.items import ITEMS
 from bestarm.core.stopping.kl_lucb import KL_LUCB
 from bestarm.core.stopping.lil_ucb import LIL_UCB
@@ -65,6 +67,7 @@ from bestarm.methods import (
     even_shares,
     falinpe,
     famabpe,
+    fed_sel,
     halving,
     kl_lucb,
     lil_ucb,
@@ -129,7 +132,7 @@ class Registry(Mapping[str, R]):
 TESTS: Registry[Test] = Registry(
     *(FAMABPE, UGAPEC, PAIRS, FALINPE, LINGAPE, SPAN),
     *(RULE_OUT, TWO_BY_TWO, BETTING, ITEMS, RULE_OUT_FEATURES, RULE_OUT_SPAN),
-    *(CHERNOFF, CHERNOFF_YES_NO, LUCB, KL_LUCB, LIL_UCB, ELIMINATION, MSPRT, PEEKING, RAGE),
+    *(CHERNOFF, CHERNOFF_YES_NO, LUCB, KL_LUCB, LIL_UCB, ELIMINATION, MSPRT, PEEKING, RAGE, FED_SEL),
     *(HALVING, REJECTS, SHARES),
 )
 SELECTIONS: Registry[Selection] = Registry(
@@ -147,7 +150,7 @@ SELECTIONS: Registry[Selection] = Registry(
         IN_RACE,
         UNIFORM,
     ),
-    *(PHASES, BETTER_HALF, ALL_BUT_WORST),
+    *(PHASES, OWN_ARMS, BETTER_HALF, ALL_BUT_WORST),
 )
 TRIGGERS: Registry[Trigger] = Registry(COUNT, DETERMINANT, AIM, FINISH, FINISH_ITEMS, FINISH_SPAN, EVERY_PULL)
 METHODS: Registry[Recipe] = Registry(
@@ -171,6 +174,7 @@ METHODS: Registry[Recipe] = Registry(
     uniform.UNIFORM,
     peeking.PEEKING,
     sync_elimination.SYNC_ELIMINATION,
+    fed_sel.FED_SEL,
     halving.HALVING,
     rejects.REJECTS,
     even_shares.EVEN_SHARES,

@@ -114,6 +114,10 @@ def prepare(
         raise UserError(f"engine is {engine!r}; it must be one of {', '.join(ENGINES)}.")
     if method.kind is not Kind.FEDERATED and schedule != Schedule.uniform(method.agents):
         raise UserError(f"{method.name} has no agents at their own pace; no schedule or plate can be given.")
+    if method.owned and (any(world.offsets or ()) or world.interactions):
+        raise UserError(
+            f"{method.name}: each site has arms of its own, so sites that differ are another problem."
+        )
     if engine == "events" and schedule.replay is not None:
         raise UserError("a replayed schedule names every round, so nothing can be skipped: take engine=rounds.")
     chosen = engine or ("events" if schedule.replay is None else "rounds")

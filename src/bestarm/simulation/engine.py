@@ -200,7 +200,7 @@ class Engine:
     def _arguments_in(self, environment: Environment) -> tuple[Any, ...]:
         method, world = self.method, mirrored(environment, self.method)
         if method.by_turns:
-            together = method.agents if method.kind is Kind.SYNCHRONOUS else 1
+            together = method.agents if method.kind is Kind.SYNCHRONOUS and not method.owned else 1
             return method.plan_width, together, method.squares, method.setting, world
         if method.kind is Kind.ALONE:
             return method.squares, method.setting, world

@@ -13,7 +13,7 @@ from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading, settled
 from bestarm.core.counting import messages
 from bestarm.core.estimate import begin_separate, fold_separate
-from bestarm.core.rules import Begin, Fold, Read, Turn
+from bestarm.core.rules import Begin, Fold, Read, Turn, Uploads, nothing_sent
 from bestarm.core.setting import Setting
 from bestarm.core.state import Totals
 from bestarm.core.stopping.ugapec import ugapec
@@ -32,6 +32,7 @@ _begin: Begin = begin_separate
 _fold: Fold = fold_separate
 _read: Read = ugapec
 _turn: Turn = _no_turn
+_uploads: Uploads = nothing_sent
 # How a batch is filled, which depends on the world.
 _fill: Fill = fill
 
@@ -50,7 +51,8 @@ def run(
     """Turns until the test is settled, in each of which every agent makes the same pulls.
 
     One agent is its own server and sends nothing; each of its turns is at the next site. Of several, each
-    uploads what it saw at the end of a turn, and each is answered. Returns what `events.run` returns.
+    uploads what it saw at the end of a turn, and each is answered. Sites that have arms of their own are as one
+    agent here, whose state knows what they have sent. Returns what `events.run` returns.
     """
     arms, counts = np.empty(width, np.int64), np.empty(width, np.int64)
     drawn, drawn_squares = np.empty(width), np.empty(width * squares)
@@ -86,7 +88,7 @@ def run(
             none,
             nobody,
         )
-    uploads = turns * agents if agents > 1 else 0
+    uploads = turns * agents if agents > 1 else _uploads(state)
     outcome = Outcome(
         reading.leader,
         settled(reading),
