@@ -63,12 +63,12 @@ def limits(overview: Overview, now: datetime) -> list[dict[str, Any]]:
         said = f"{used:,} of {most:,} samples used{under_way}, {budget['left']:,} left."
         found.append({"kind": "budget", "share": min(used / most, 1.0), "sentence": said})
     deadline = overview.study.problem.deadline
-    if deadline is not None:
+    if deadline is not None and not over:
         ends, began = last_moment(deadline), datetime.fromisoformat(overview.study.created_at)
         left, whole = (ends - now).total_seconds(), (ends - began).total_seconds()
         share = 1.0 if whole <= 0 else min(max(1.0 - left / whole, 0.0), 1.0)
-        said = "the study is over" if over else time_left(left)
-        found.append({"kind": "deadline", "share": share, "sentence": f"{deadline.isoformat()}: {said}."})
+        said = f"{deadline.isoformat()}: {time_left(left)}."
+        found.append({"kind": "deadline", "share": share, "sentence": said})
     return found
 
 

@@ -16,7 +16,7 @@ export class Answers {
     const rows = [
       ["Ruled out", answers.ruled_out],
       [end ? "What can be said" : "If it stopped today", answers.stopping_now],
-      ["How much better", answers.better],
+      ["How much better", answers.stopping_now.includes(answers.better) ? "" : answers.better],
       ["What changed last", answers.changes.join(" ")],
     ];
     const words = { budget: "Budget", deadline: "Deadline" };

@@ -45,7 +45,7 @@ export class Glance {
   lead({ verdict, samples, arms }) {
     say(this.part("leader"), samples ? verdict.leader : "Nobody yet");
     const untried = samples && arms.some((arm) => arm.pulls === 0);
-    say(this.part("margin"), untried ? "so far; not every arm was tried" : samples ? `${named(verdict.challenger)} could still be better` : "");
+    say(this.part("margin"), untried ? "so far; not every arm was tried" : "");
     this.tell("leader", samples ? verdict.leader : "", (name) => `${named(name)} is in the lead.`);
   }
 

@@ -59,6 +59,8 @@ export class Progress {
     const words = `At ${Number(this.target.toPrecision(4))} the answer is known. On the way there it goes up and down with every batch.`;
     say(part(this.page, "progress-text"), words);
     this.box.setAttribute("aria-label", this.summary());
+    this.box.closest("section").hidden = !history.length; // nothing to see yet
+    if (!history.length) return;
     if (this.plot) this.redraw();
     else this.build();
     this.table();
