@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -109,7 +110,7 @@ def work(teller: Teller) -> None:
 
 
 def begun(storage: Storage, *ears: Ear) -> Teller:
-    teller = Teller(storage, ears)
+    teller = Teller(storage, ears, count(0.0, 1000.0).__next__)  # every study is quiet
     teller.begin()
     return teller
 
@@ -285,6 +286,36 @@ def test_a_look_does_not_wake_it_for_ever(opened: Open) -> None:
     assert not teller._grown
     storage.look(study).result()
     assert not teller._grown
+
+
+def test_a_busy_study_is_not_held_up_by_looks_for_warnings(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, ear, seconds = opened(), Ear(), [100.0]
+    teller = Teller(storage, [ear], lambda: seconds[0])
+    teller.begin()
+    storage.grown = teller.grown
+    study, looks, look = create(storage), [], storage.look
+
+    def counted(study: Charter) -> Any:
+        looks.append(seconds[0])
+        return look(study)
+
+    monkeypatch.setattr(storage, "look", counted)
+    teller.notice()
+    assert looks == [100.0]
+    for sequence in range(1, 25):  # one in half a second, for twelve seconds
+        seconds[0] += 0.5
+        storage.take(study, batch(study.problem, "lab-a", sequence, size=1)).result()
+        teller.notice()
+    assert looks == [100.0, 110.0]
+    seconds[0] += 1.0
+    teller.notice()
+    assert looks[2:] == [113.0]
+    settle(storage, study, "lab-b")
+    teller.notice()
+    assert len(looks) == 4  # at once
+    assert teller.tell(ear)
 
 
 def test_names_go_as_they_are_and_are_cut(opened: Open) -> None:

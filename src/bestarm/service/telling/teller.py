@@ -11,10 +11,11 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from secrets import token_hex
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -27,7 +28,12 @@ from bestarm.service.telling.receiver import NotTold, Receiver
 
 logger = logging.getLogger("bestarm.service")
 
-PACE = 0.5  # seconds between two looks at what has grown
+PACE = 0.2  # seconds between two looks at what has grown
+QUIET = 1.0  # seconds without an entry after which a study is looked at for warnings
+OFTEN, FEW = (
+    10.0,
+    500,
+)  # or after so many seconds, if so few entries are new: a look takes time for each
 SCAN = 10.0  # seconds until all logs are looked at, for what other servers did and for deadlines
 LEASE = timedelta(seconds=30)  # longer than a receiver takes that is not about to fail
 LONGEST = timedelta(hours=1)  # between two tries
@@ -35,16 +41,40 @@ PATIENCE = timedelta(days=7)  # after which it is not tried again
 RECENT = timedelta(days=7)  # archived studies with entries in this time are looked at too
 
 
+class Grown(NamedTuple):
+    """A study to look at: how long its log is, since when, and whether it was settled or closed."""
+
+    study: Charter
+    length: int
+    at: float
+    urgent: bool
+
+
+class Looked(NamedTuple):
+    """What a study was when it was last looked at; the mark changes when it is settled or closed."""
+
+    length: int
+    mark: tuple[int | None, int] | None
+    at: float
+
+
 class Teller:
     """Tells every receiver, once for all servers on a storage, what happens to its studies from now on."""
 
-    def __init__(self, storage: Storage, receivers: Sequence[Receiver]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        receivers: Sequence[Receiver],
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.storage = storage
+        self._seconds = seconds
         self.receivers = receivers
         self._since: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._grown: dict[int, tuple[Charter, int]] = {}  # studies to look at, and how long their logs are
-        self._looked: dict[int, int] = {}  # how long a study's log was when it was last looked at
+        self._grown: dict[int, Grown] = {}
+        self._looked: dict[int, Looked] = {}
+        self._scanned = False
         self._known: set[tuple[int, str]] = set()
         self._deadlines: dict[int, Charter | None] = {}  # None: it is over
         self._stopped = threading.Event()
@@ -89,55 +119,76 @@ class Teller:
     def grown(self, ledger: Ledger) -> None:
         """A study may have grown; called by the writer after a commit, so it does next to nothing."""
         study, length = ledger.study, ledger.length
-        if self._looked.get(study.id) != length:
-            with self._lock:
-                self._grown[study.id] = study, length
+        looked = self._looked.get(study.id)
+        if looked is not None and looked.length == length:
+            return
+        urgent = looked is None or looked.mark != (ledger.stopped_at, len(ledger.happened))
+        with self._lock:
+            self._grown[study.id] = Grown(study, length, self._seconds(), urgent)
+        if urgent:
             self._notice.set()
 
     def scan(self) -> None:
         """Look for what other servers did, or this one before it was started, and for deadlines."""
-        for study, length in self.storage.within(self._found).result():
+        for one in self.storage.within(self._found).result():
             with self._lock:
-                self._grown.setdefault(study.id, (study, length))
+                known = self._grown.get(one.study.id)
+                if known is None or one.urgent or (known.length < one.length and not known.urgent):
+                    self._grown[one.study.id] = one
+        self._scanned = True
 
-    def _found(self, connection: Connection) -> list[tuple[Charter, int]]:
+    def _found(self, connection: Connection) -> list[Grown]:
         now = self.storage.now()
+        # What another server is busy with is looked at once it has not grown from one scan to the next.
+        at = self._seconds() + (SCAN if self._scanned else -QUIET)
         found = []
         for study_id, length, last_at in news.lengths(connection):
-            if self._looked.get(study_id) == length or last_at < min(self._since.values()):
+            looked = self._looked.get(study_id)
+            if (looked is not None and looked.length == length) or last_at < min(self._since.values()):
                 continue
             study = news.study(connection, study_id)
             if study.archived and last_at < clock.write(now - RECENT):
-                self._looked[study_id] = length
+                self._looked[study_id] = Looked(length, None, at)
             else:
-                found.append((study, length))
+                found.append(Grown(study, length, at, False))
         for study_id in news.with_deadlines(connection):
             if study_id not in self._deadlines:
                 self._deadlines[study_id] = news.study(connection, study_id)
             waits = self._deadlines[study_id]
             if waits is not None and waits.problem.is_past(now):
-                found.append((waits, 0))
+                found.append(Grown(waits, 0, at, True))
         return found
 
     def notice(self) -> None:
-        """Look at the studies that have grown, and note what there is to tell."""
-        while self._grown:
-            with self._lock:
-                study_id, (study, _) = next(iter(self._grown.items()))
+        """Look at the studies that it is time for, and note what there is to tell."""
+        while (study := self._next()) is not None:
             try:
                 overview = self.storage.look(study).result()
             except ServiceError as error:  # its log is damaged; whoever asks for it is told the same
                 logger.error("%s", error)
                 with self._lock:
-                    self._looked[study_id] = self._grown.pop(study_id)[1]
+                    length = self._grown.pop(study.id).length
+                    self._looked[study.id] = Looked(length, None, self._seconds())
                 continue
             self._note(overview)
-            if overview.verdict.reason is not None and study_id in self._deadlines:
-                self._deadlines[study_id] = None
+            if overview.verdict.reason is not None and study.id in self._deadlines:
+                self._deadlines[study.id] = None
+            mark = overview.stopped_at, len(overview.happened)
             with self._lock:
-                self._looked[study_id] = overview.length
-                if self._grown[study_id][1] <= overview.length:
-                    del self._grown[study_id]
+                self._looked[study.id] = Looked(overview.length, mark, self._seconds())
+                if self._grown[study.id].length <= overview.length:
+                    del self._grown[study.id]
+
+    def _next(self) -> Charter | None:
+        """A study that was settled or closed, or that can be looked at for warnings without holding it up."""
+        with self._lock:
+            for study_id, one in self._grown.items():
+                now, looked = self._seconds(), self._looked.get(study_id)
+                if one.urgent or now - one.at >= QUIET:
+                    return one.study
+                if looked is not None and now - looked.at >= OFTEN and one.length - looked.length <= FEW:
+                    return one.study
+        return None
 
     def _note(self, overview: Overview) -> None:
         """Write down what is new about a study, for every receiver."""
@@ -169,7 +220,7 @@ class Teller:
             except Exception as error:  # the storage is away for a while
                 self._report("what happens can't be noticed", error)
             self._stopped.wait(PACE)
-            self._notice.wait(SCAN)
+            self._notice.wait(QUIET if self._grown else SCAN)
 
     # Telling
 
