@@ -40,7 +40,7 @@ coverage: setup          ## all tests, which lines and branches they reach, and 
 
 soak: setup              ## the tests that kill, stop and starve servers and sites, for long
 	BESTARM_KILLS=100 BESTARM_FAULTS=60 BESTARM_CUTS=40 $(BIN)/python -m pytest \
-		tests/service/test_kill.py tests/service/test_power_cut.py tests/model
+		tests/service/test_kill.py tests/local/test_one_storage.py tests/service/test_power_cut.py tests/model
 
 bench: setup             ## ratios, measured in one run
 	$(BIN)/bestarm bench

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bestarm.errors import ProblemWarning, ServiceError, UserError
 
 if TYPE_CHECKING:
+    from bestarm.client.async_lab import AsyncLab, connect_async
     from bestarm.client.connect import connect
     from bestarm.client.doubt import Doubtful
     from bestarm.client.lab import Lab
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "METHODS",
     "Agent",
+    "AsyncLab",
     "Comparison",
     "Doubtful",
     "Download",
@@ -66,6 +68,7 @@ __all__ = [
     "__version__",
     "compare",
     "connect",
+    "connect_async",
     "create_study",
     "estimate",
     "method",
@@ -81,6 +84,7 @@ __version__ = "0.2.0"
 _PLACES = {
     "METHODS": "methods",
     "Agent": "protocol.agent",
+    "AsyncLab": "client.async_lab",
     "Comparison": "comparison",
     "Doubtful": "client.doubt",
     "Download": "protocol.messages",
@@ -103,6 +107,7 @@ _PLACES = {
     "Verdict": "verdict",
     "compare": "comparison",
     "connect": "client.connect",
+    "connect_async": "client.async_lab",
     "create_study": "local.create",
     "estimate": "estimation",
     "method": "methods",

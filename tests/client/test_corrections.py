@@ -18,6 +18,8 @@ from bestarm.client.connect import connect
 from bestarm.client.journal import Journal
 from bestarm.client.past import tally_of
 
+pytestmark = pytest.mark.usefixtures("_both_ways")
+
 ARMS = ["A", "B", "C"]
 MEASURED = Problem(ARMS, name="ligands")
 BETS = Problem(ARMS, name="ligands", reward_range=(0.0, 1.0))

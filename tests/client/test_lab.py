@@ -19,6 +19,8 @@ from bestarm.client.journal import JournalError
 from bestarm.client.patience import Patience
 from bestarm.errors import Refused, ServiceError
 
+pytestmark = pytest.mark.usefixtures("_both_ways")
+
 MEANS = {"A": 0.9, "B": 0.3, "C": 0.1}
 
 

@@ -15,6 +15,8 @@ from real_server import RealServer
 from bestarm import Lab, Problem
 from bestarm.client import worksheet
 
+pytestmark = pytest.mark.usefixtures("_both_ways")
+
 PROBLEM = Problem(["A", "B", "C"], name="ligands", sigma=0.3)
 
 

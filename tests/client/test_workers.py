@@ -15,6 +15,8 @@ from bestarm import Lab, Problem, Trial
 from bestarm.client import patience
 from bestarm.client.patience import Patience
 
+pytestmark = pytest.mark.usefixtures("_both_ways")
+
 WORKERS = 16
 PROBLEM = Problem(["A", "B", "C"], name="ligands", sigma=3.0)
 

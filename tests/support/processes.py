@@ -14,7 +14,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
@@ -25,10 +26,13 @@ UNIT = 2**30  # rewards are whole numbers of about this size, so that their sums
 class Nursery:
     """Starts and kills processes by name."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str] | None = None, modules: Sequence[str] = ()
+    ) -> None:
+        """`modules` are imported before the first child is born."""
         self.log = (folder / "processes.log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "error", __file__],
+            [sys.executable, "-W", "error", __file__, *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -77,6 +81,8 @@ def nurse() -> None:
     """The nursery's own process: one order a line."""
 
     children: dict[str, int] = {}
+    for module in sys.argv[1:]:
+        import_module(module)
     for line in sys.stdin:
         order, name, *others = json.loads(line)
         if order == "start":
@@ -143,7 +149,11 @@ def get_into(days: float = 0.0, largest: int | None = None) -> None:
 
 
 def site(url: str, tokens: dict[str, str], folder: str, name: str, seed: int, done: str) -> None:
-    """Work through studies, one after the other, until the file `done` is there; the last one never ends."""
+    """Work through studies, one after the other, until the file `done` is there; the last one never ends.
+
+    Without a server the URL is a storage's, and the tokens say nothing.
+    """
+    from bestarm.client.address import is_storage, open_inside
     from bestarm.client.connection import Connection
     from bestarm.client.journal import Journal
     from bestarm.client.lab import Lab
@@ -156,7 +166,11 @@ def site(url: str, tokens: dict[str, str], folder: str, name: str, seed: int, do
         path = Path(f"{folder}/{name}-{study}.db")
         if Path(done).exists() and not path.exists():
             return
-        with Lab(Connection(url, token), Journal(path), study, patience=patience) as lab:
+        if is_storage(url):
+            connection = Connection.within(open_inside(url, make=False).site(name, last=True), url)
+        else:
+            connection = Connection(url, token)
+        with Lab(connection, Journal(path), study, patience=patience) as lab:
             if not lab.joined:
                 lab.sync(wait=None)
             gap = 0.0 if study == list(tokens)[-1] else 0.25

@@ -6,7 +6,7 @@ import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 from fake_server import OPENED, FakeServer
@@ -14,6 +14,7 @@ from serving import Local
 
 from bestarm import Problem, Server, Upload, method
 from bestarm.client.connection import Connection
+from bestarm.local.inside import Inside
 from bestarm.service.http.app import create_app
 from bestarm.service.http.service import Limits
 from bestarm.service.storage import Storage
@@ -21,11 +22,18 @@ from bestarm.service.storage import Storage
 
 @dataclass
 class RealServer(FakeServer):
-    """A study on a server of its own, with a SQLite file in a folder of its own."""
+    """A study on a server of its own, with a SQLite file in a folder of its own.
+
+    Where `without_server` is set, requests go into the storage by themselves, as `connect("sqlite:///…")` does.
+    """
+
+    without_server: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.storage = Storage(f"sqlite:///{Path(self.folder.name) / 'bestarm.db'}")
+        url = f"sqlite:///{Path(self.folder.name) / 'bestarm.db'}"
+        self.inside = Inside(url) if self.without_server else None
+        self.storage = Storage(url)
         self.local = Local(create_app(self.storage, Limits(rate=0)))
         OPENED.append(self)
         self.admin = Connection("http://local", self.storage.admit(None).result() or "", transport=self.local)
@@ -41,10 +49,15 @@ class RealServer(FakeServer):
         self.admin.close()
         self.local.close()
         self.storage.close()
+        if self.inside is not None:
+            self.inside.close()
         self.folder.cleanup()
 
     def _answer(self, request: httpx.Request, body: bytes) -> tuple[int, dict[str, Any]]:
         agent = request.headers["Authorization"].removeprefix("Bearer token-of-")
+        if self.inside is not None and agent != "nobody":
+            response = self.inside.site(agent).handle_request(request)
+            return response.status_code, response.json()
         if agent not in self.tokens:
             wanted = {"role": "agent", "agent": agent}
             self.tokens[agent] = self.admin.call("POST", f"/v1/studies/{self.study}/tokens", wanted)["token"]

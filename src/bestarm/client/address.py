@@ -89,18 +89,3 @@ def open_inside(url: str, make: bool) -> Inside:
             'pip install "bestarm[server]".'
         ) from None
     return Inside(url)
-
-
-def journal_beside(url: str, study: str, agent: str) -> Path:
-    """Where a site's journal is if nobody says so: beside the storage, or in this folder if that is no file."""
-    path = file_of(url)
-    folder = Path("bestarm.journals") if path is None else path.with_name(f"{path.stem}.journals")
-    return folder / study / f"{agent}.db"
-
-
-def make_room(journal: Path) -> None:
-    """Make the folder of a journal."""
-    try:
-        journal.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"journal {journal}: its folder can't be made: {error.strerror}.") from None

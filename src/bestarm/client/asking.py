@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
 
 from bestarm.client.journal import JournalError, asked_lines
 from bestarm.client.link import Link
+from bestarm.client.patience import nobody_waits
 from bestarm.errors import ServiceError, UserError
 from bestarm.protocol.messages import Trial
 
@@ -99,7 +101,7 @@ class Asking:
         """Whether there are fewer trials to hand out than are asked for."""
         with self.link.lock:
             agent = self.link.agent
-            missing = n - len(self._left_open) - agent.to_hand_out
+            missing = n - len(self._again()) - agent.to_hand_out
             together = len(agent.plan.arms) if agent.terms.items else 1
             return not self.link.finished and missing >= min(together, n)
 
@@ -126,11 +128,23 @@ class Asking:
         with self.link.lock:
             return self.link.exchange.wish(self._wanted)
 
+    def hand_out_again(self, trials: Iterable[Trial]) -> None:
+        """Trials were handed out that nobody has got: they are the next ones, under the numbers they have."""
+        with self.link.lock:
+            self._left_open |= {trial.number for trial in trials}
+        self.link.tell_others()
+
     def _rest(self, pause: float) -> None:
         """Wait until there are trials to hand out, but not longer."""
-        link = self.link
-        with link.changed:
-            link.changed.wait_for(lambda: link.finished or link.agent.to_hand_out > 0, pause)
+        with self.link.changed:
+            self.link.changed.wait_for(lambda: self._has_some() or nobody_waits(), pause)
+
+    def _has_some(self) -> bool:
+        return self.link.finished or self.link.agent.to_hand_out > 0 or bool(self._again())
+
+    def _again(self) -> set[int]:
+        """The trials that come first; one may have been told meanwhile, by its number."""
+        return self._left_open & self.link.agent.open.keys()
 
     def _hand_out(self, n: int) -> list[Trial]:
         with self.link.lock:

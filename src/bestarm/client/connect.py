@@ -8,10 +8,11 @@ from contextlib import ExitStack, closing
 
 import httpx
 
-from bestarm.client.address import JOURNAL, is_storage, journal_beside, make_room, open_inside, shown
+from bestarm.client.address import JOURNAL, is_storage, open_inside, shown
 from bestarm.client.agreement import check_agent
+from bestarm.client.beside import journal_beside
 from bestarm.client.connection import Connection
-from bestarm.client.exchange import only_study, study_path
+from bestarm.client.exchange import only_study
 from bestarm.client.journal import Journal
 from bestarm.client.lab import Lab
 from bestarm.client.patience import Patience
@@ -70,11 +71,10 @@ sqlite:///file.db or postgresql+psycopg://user@host/database.
         connection = opened.enter_context(_reach(url, token, agent, transport))
         if journal is None and agent is not None and is_storage(url):
             study = study or only_study(connection)
-            journal = journal_beside(url, study, agent)
-            if not journal.exists():
-                connection.call("GET", study_path(study))  # there is such a study
-                make_room(journal)
-        book = opened.enter_context(closing(Journal(JOURNAL if journal is None else journal)))
+            book = opened.enter_context(closing(Journal(journal_beside(connection, url, study, agent))))
+            study = study if book.identity is None else None  # it may have another name by now
+        else:
+            book = opened.enter_context(closing(Journal(JOURNAL if journal is None else journal)))
         if agent is not None:
             check_agent(book, agent)
         lab = Lab(connection, book, study, resume, Patience(waiting), plate, cannot, sure)

@@ -152,6 +152,14 @@ class Lab:
         """
         return self._asking.ask(n, wait)
 
+    def hand_out_again(self, trials: Iterable[Trial]) -> None:
+        """Trials of an `ask` never reached whoever asked: the next one hands them out, under their numbers."""
+        self._asking.hand_out_again(trials)
+
+    def wake(self) -> None:
+        """Let every `ask` that waits for trials look whether it still has to."""
+        self._link.tell_others()
+
     def tell(self, trial: Trial | int, reward: float | Sequence[float], sure: bool = False) -> bool:
         """Record what a trial gave; when this returns, the reward is safe. False if it was known already.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,6 +15,8 @@ from bestarm.client.journal import JournalError
 from bestarm.errors import ServiceError
 
 LONGEST_PAUSE = 60.0
+# The event of whoever calls from a thread, if there is one: once it is set, nobody waits for the call any more.
+given_up: ContextVar[threading.Event | None] = ContextVar("given_up", default=None)
 T = TypeVar("T")
 log = logging.getLogger("bestarm.client")
 
@@ -28,6 +32,21 @@ def pauses(chance: Callable[[], float]) -> Iterator[float]:
     while True:
         yield pause * (0.5 + 0.5 * chance())
         pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def nobody_waits() -> bool:
+    """Whether whoever called this has gone away, as a task does that was cancelled."""
+    event = given_up.get()
+    return event is not None and event.is_set()
+
+
+def _rest(pause: float) -> None:
+    """Sleep, unless nobody waits any more."""
+    event = given_up.get()
+    if event is None:
+        time.sleep(pause)
+    else:
+        event.wait(pause)
 
 
 @dataclass(slots=True)
@@ -49,7 +68,7 @@ class Patience:
         """The first success within `wait` seconds, or the last `ServiceError`.
 
         It tries at least once, and with None for as long as it takes. `rest` takes the place of `sleep`, unless
-        that was given: it may end early if there is something new.
+        that was given: it may end early if there is something new. It ends when nobody waits any more.
         """
         end = None if wait is None else self.clock() + wait
         for pause in pauses(self.chance):
@@ -65,5 +84,7 @@ class Patience:
                 log.info("%s Next try in %.1f s.", error, pause)
                 if self.waiting is not None:
                     self.waiting(str(error), pause)
-                (rest if rest is not None and self.sleep is time.sleep else self.sleep)(pause)
+                (rest or _rest if self.sleep is time.sleep else self.sleep)(pause)
+                if nobody_waits():
+                    raise
         raise AssertionError("pauses never end")

@@ -11,13 +11,15 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import finalize
 
-from bestarm.client.address import journal_beside, make_room, shown
+from bestarm.client.address import shown
+from bestarm.client.beside import journal_beside
 from bestarm.client.connection import Connection
-from bestarm.client.exchange import study_path
+from bestarm.client.exchange import CLOSED, study_path
 from bestarm.client.history import History
 from bestarm.client.journal import MEMORY, Journal
 from bestarm.client.lab import Lab
 from bestarm.client.overview import Overview, Standing
+from bestarm.errors import Refused, ServiceError
 from bestarm.live import watch
 from bestarm.local.inside import Inside
 from bestarm.protocol.messages import Trial, verdict_from_json
@@ -82,8 +84,11 @@ class Study:
             return self._labs[agent]
         with ExitStack() as opened:
             connection = opened.enter_context(Connection.within(self._inside.site(agent), self._called))
-            book = opened.enter_context(closing(Journal(self._journal(agent) if journal is None else journal)))
-            lab = Lab(connection, book, self._name, plate=plate, cannot=cannot, sure=sure)
+            if journal is None:
+                journal = MEMORY if self.storage is None else self._beside(connection, agent)
+            book = opened.enter_context(closing(Journal(journal)))
+            name = self._name if book.identity is None else None  # it may have another one by now
+            lab = Lab(connection, book, name, plate=plate, cannot=cannot, sure=sure)
             if not lab.joined or lab.has_news:
                 lab.sync()
             if items is not None:
@@ -92,16 +97,21 @@ class Study:
         self._labs[agent] = lab
         return lab
 
-    def _journal(self, agent: str) -> str | Path:
-        if self.storage is None:
-            return MEMORY
-        place = journal_beside(self.storage, self._name, agent)
-        make_room(place)
-        return place
+    def _beside(self, connection: Connection, agent: str) -> Path:
+        assert self.storage is not None
+        return journal_beside(connection, self.storage, self._name, agent)
 
     def ask(self, n: int = 1, wait: float | None = 0.0) -> list[Trial]:
         """`n` trials to do; none if the study is finished, and fewer if no more are to be had."""
-        return self.lab().ask(n, wait)
+        lab = self.lab()
+        try:
+            lab.sync()  # others may have ended it, or withdrawn an arm
+        except Refused as error:
+            if error.code != CLOSED:
+                raise
+        except ServiceError:
+            pass  # a database that is away: the plan at hand lasts for a while
+        return lab.ask(n, wait)
 
     def tell(self, trial: Trial | int, reward: float | Sequence[float], sure: bool = False) -> bool:
         """Record what a trial gave; when this returns, the reward is safe. False if it was known already."""

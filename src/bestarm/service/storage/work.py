@@ -218,7 +218,9 @@ class Work:
         kept = log.recall(self.connection, ledger, place)
         server, entry = ledger.server, ledger.server.entries[place].entry
         reply: Download | Stop
-        waits = kept == NOTHING_TO_DO and not server.over
+        # Also a plan whose arms were all withdrawn since.
+        nothing = kept is not None and {server.arms[arm] for arm in kept.arms} <= set(server.withdrawn)
+        waits = nothing and not server.over
         if waits and isinstance(entry, FromSite) and server.last[entry.agent] == place:
             reply = ledger.answer_now(entry.agent, self._silent(ledger)).reply  # there may be something now
             kept, plan = None, reply.plan
