@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, bindparam, select
 
-from bestarm.core.plan import Plan
 from bestarm.errors import Refused, ServiceError
 from bestarm.protocol.entries import Close, Correction, Entry, FromSite, Join, Reopen, Upload
 from bestarm.protocol.messages import Conflict, Download, Gap, Over, ProtocolError, Stop
@@ -21,7 +20,6 @@ from bestarm.service.storage.tokens import new_id
 from bestarm.verdict import Reason
 
 CLOSED = "study {name!r} is closed{why}; ask its administrator to reopen it."
-NOTHING_TO_DO = Plan((), ())
 SILENT = timedelta(days=1)  # after which what a site was asked for is not kept free of the budget for it
 EXTREME = "upload: its numbers, added to what is known, are too large to compute with."
 GONE = "the study is not in the storage any more; if an older copy was put in its place, restart the server."
@@ -218,9 +216,9 @@ class Work:
         kept = log.recall(self.connection, ledger, place)
         server, entry = ledger.server, ledger.server.entries[place].entry
         reply: Download | Stop
-        # Also a plan whose arms were all withdrawn since.
-        nothing = kept is not None and {server.arms[arm] for arm in kept.arms} <= set(server.withdrawn)
-        waits = nothing and not server.over
+        asked = None if kept is None else {server.arms[arm] for arm in kept.arms}
+        # Nothing was to be done then, or all of it was withdrawn since.
+        waits = asked is not None and asked.isdisjoint(server.method.problem.arms) and not server.over
         if waits and isinstance(entry, FromSite) and server.last[entry.agent] == place:
             reply = ledger.answer_now(entry.agent, self._silent(ledger)).reply  # there may be something now
             kept, plan = None, reply.plan
