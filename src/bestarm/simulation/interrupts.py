@@ -24,7 +24,8 @@ def held_interrupts() -> Iterator[None]:
     numba does not expect an exception while it takes the arguments of a call apart: the process crashes, or
     goes on as if nothing had happened. Only the main thread is ever interrupted.
     """
-    if threading.current_thread() is not threading.main_thread():
+    elsewhere = threading.current_thread() is not threading.main_thread()
+    if elsewhere or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in workers
         yield
         return
     came: list[int] = []

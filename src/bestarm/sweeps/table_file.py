@@ -43,9 +43,9 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, columns, restval="", lineterminator="\n")
-        table.writeheader()
-        table.writerows({column: write_cell(value) for column, value in row.items()} for row in rows)
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(columns)
+        table.writerows([write_cell(row.get(column, "")) for column in columns] for row in rows)
 
 
 def _write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
