@@ -25,7 +25,7 @@ from bestarm.service.view.status import status
 from bestarm.shown import ArmColumns, arm_columns, count, limits, moment, number, percent, settings, so_far
 
 TEMPLATE = "report.html.jinja"
-MOST_REPLAYED = 20_000  # entries: looking at each takes about as long as it took to take them
+MOST_REPLAYED = 10_000  # entries: looking at each takes about as long as it took to take them
 
 
 def report(overview: Overview, rows: Sequence[Any], now: datetime, stale_after: float) -> str:
