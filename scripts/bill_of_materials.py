@@ -9,7 +9,6 @@ carries with it. A package that bestarm needs without extras has the scope `requ
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tomllib
 from collections.abc import Iterable
@@ -25,8 +24,6 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OPTIONAL = PROJECT["optional-dependencies"]
 LEFT_OUT = {"dev", "docs"}  # nobody who installs bestarm gets these
-VENDOR = ROOT / "src" / "bestarm" / "service" / "dashboard" / "vendor"
-CARRIED = re.compile(r"(?P<name>[a-z]+)-(?P<version>\d[\d.]*\d)\.min\.(js|css)")
 
 
 def needs(name: str, extras: Iterable[str]) -> dict[str, set[str]]:
@@ -90,47 +87,17 @@ def component(name: str, required: bool) -> dict[str, Any]:
     }
 
 
-def carried() -> list[dict[str, Any]]:
-    """The files of others that are in the package, each with its licence beside it."""
-    found: dict[str, dict[str, Any]] = {}
-    for path in sorted(VENDOR.iterdir()):
-        match = CARRIED.fullmatch(path.name)
-        if match is None:
-            continue
-        name, version = match["name"], match["version"]
-        text = (VENDOR / f"{name}-LICENSE.txt").read_text(encoding="utf-8")
-        title = text.strip().partition("\n")[0].strip()
-        found[name] = {
-            "type": "library",
-            "bom-ref": f"pkg:npm/{name}@{version}",
-            "name": name,
-            "version": version,
-            "scope": "required",
-            "licenses": [{"license": {"name": title, "text": {"content": text}}}],
-            "purl": f"pkg:npm/{name}@{version}",
-        }
-    return list(found.values())
-
-
 def bill() -> dict[str, Any]:
     """The whole list."""
     required, graph = closure(()), closure(OPTIONAL.keys() - LEFT_OUT)
-    others = carried()
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
         "metadata": {"component": component(NAME, True) | {"type": "application"}},
-        "components": [component(name, name in required) for name in sorted(graph) if name != NAME] + others,
+        "components": [component(name, name in required) for name in sorted(graph) if name != NAME],
         "dependencies": [
-            {
-                "ref": reference(name),
-                "dependsOn": [
-                    *sorted(map(reference, graph[name])),
-                    *([other["bom-ref"] for other in others] if name == NAME else []),
-                ],
-            }
-            for name in sorted(graph)
+            {"ref": reference(name), "dependsOn": sorted(map(reference, graph[name]))} for name in sorted(graph)
         ],
     }
 

@@ -15,7 +15,6 @@ from documents import ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-DASHBOARD = ROOT / "src" / "bestarm" / "service" / "dashboard"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -72,21 +71,6 @@ def test_the_versions_are_those_that_the_tests_ran_on(bill: dict[str, Any]) -> N
     for one in bill["components"]:
         if one["purl"].startswith("pkg:pypi/"):
             assert pinned[one["name"]] == one["version"]
-
-
-def test_files_of_others_have_their_licence_beside_them(bill: dict[str, Any]) -> None:
-    listed = {one["name"]: one for one in bill["components"] if one["purl"].startswith("pkg:npm/")}
-    vendored = [path for path in (DASHBOARD / "vendor").iterdir() if not path.name.endswith("-LICENSE.txt")]
-    assert vendored
-    for path in vendored:
-        name = path.name.partition("-")[0]
-        licence = (path.parent / f"{name}-LICENSE.txt").read_text()
-        assert listed[name]["licenses"][0]["license"]["text"]["content"] == licence
-        assert listed[name]["version"] in path.name
-    patterns = [pattern for pattern in PROJECT["license-files"] if "vendor" in pattern]
-    assert {path.name for pattern in patterns for path in ROOT.glob(pattern)} == {
-        path.name for path in (DASHBOARD / "vendor").iterdir() if "LICENSE" in path.name
-    }
 
 
 def test_next_major_versions_of_what_is_built_upon_are_kept_out() -> None:

@@ -102,7 +102,7 @@ def idlers(server: Process, source: str) -> socket.socket:
 def readers(server: Process, source: str) -> socket.socket:
     """Asks for the page again and again, and never looks at it."""
     made = connect(server.url, source, window=4096)
-    made.sendall(head("GET /vendor/uplot-1.6.32.min.js") * 100)
+    made.sendall(head("GET /bench/page.js") * 100)
     return made
 
 

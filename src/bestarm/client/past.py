@@ -7,7 +7,6 @@ to it, the batch's whole tally made anew from the raw rewards, and waits here fo
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -255,7 +254,10 @@ def counts_as(measured: float | Sequence[float]) -> tuple[float, tuple[float, ..
     """
     if isinstance(measured, float | int):
         return float(measured), ()
-    mean = math.fsum(measured) / len(measured)
+    total = 0.0
+    for one in measured:  # one after the other, as any site would: `sum` of a newer Python rounds otherwise
+        total += one
+    mean = total / len(measured)
     return min(max(mean, min(measured)), max(measured)), tuple(measured)  # rounding stays within their range
 
 

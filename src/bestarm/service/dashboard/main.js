@@ -16,9 +16,18 @@ async function open() {
   current = new AbortController();
   const { signal } = current;
   notice.clear();
+  const [, kind, name, invited] = location.hash.split("/");
+  if (kind === "join" && invited) return enter(decoded(invited), decoded(name));
+  const bench = session.bench();
+  if (!session.token() && bench) session.keep(bench.token);
   part(document, "leave").hidden = !session.token();
+  const mine = bench !== null && bench.token === session.token();
+  part(document, "to-bench").hidden = !mine;
   if (!session.token()) return signIn();
-  const [, kind, name] = location.hash.split("/");
+  if (kind === "bench" || (mine && !kind)) {
+    await (await import("./bench/page.js")).benchPage(refused, signal);
+    return;
+  }
   const admin = await mayAct(signal);
   if (signal.aborted) return;
   if (kind === "studies" && name) await studyPage(decoded(name), refused, signal, admin);
@@ -32,6 +41,19 @@ async function mayAct(signal) {
     return (await read("v1/token", { signal })).role === "admin";
   } catch {
     return false; // what is wrong with the token is said by what is read next
+  }
+}
+
+/** Take a token from an invitation, out of the address bar, and go where it leads. */
+async function enter(token, study) {
+  session.forget();
+  session.keep(token);
+  history.replaceState(null, "", "#/");
+  try {
+    const { role } = await read("v1/token");
+    location.hash = role === "agent" ? "#/bench" : `#/studies/${encodeURIComponent(study)}`;
+  } catch (error) {
+    refused(error);
   }
 }
 
@@ -70,6 +92,12 @@ function signIn(problem = "") {
     session.keep(input.value.trim());
     say(error, "");
     try {
+      const { role } = await read("v1/token");
+      if (role === "agent" && !location.hash.startsWith("#/studies/")) {
+        if (location.hash === "#/bench") await open();
+        else location.hash = "#/bench";
+        return;
+      }
       const { studies } = await read("v1/studies");
       const only = studies.length === 1 ? `#/studies/${encodeURIComponent(studies[0].study)}` : "";
       if (only && location.hash.length < 3) location.hash = only;

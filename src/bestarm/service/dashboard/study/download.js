@@ -3,7 +3,8 @@
 import { at, call } from "../shared/api.js";
 import { make } from "../shared/dom.js";
 
-function save(blob, name) {
+/** Hand a file over. */
+export function save(blob, name) {
   const link = make("a", { href: URL.createObjectURL(blob), download: name });
   document.body.append(link);
   link.click();

@@ -4,18 +4,9 @@ import { colours } from "../shared/colours.js";
 import { make, part, say } from "../shared/dom.js";
 import { cell } from "../shared/paged.js";
 import { count, digits, percent } from "../shared/words.js";
+import { Chart } from "./chart.js";
 
-// Steps in seconds from which a form of the date is used, the form, and what the second line says when it changes.
-const DATES = [
-  [86400 * 365, "{YYYY}", null, null, null, null, null, null, 1],
-  [86400 * 28, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
-  [86400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
-  [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
-  [0.001, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
-];
-const STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10].flatMap((k) => [k, 2 * k, 5 * k]);
 const LATEST = 10; // rows of numbers below the chart
-const FEW = 15; // uploads that are drawn as dots, too: one alone makes no line
 const SAMPLES = 1;
 const INDEX = 2;
 const EVIDENCE = 3;
@@ -97,28 +88,9 @@ export class Progress {
   }
 
   build() {
-    this.plot?.destroy();
-    const ink = colours();
-    const axis = { stroke: ink.soft, grid: { stroke: ink.line, width: 1 }, ticks: { show: false }, font: `12px ${ink.font}` };
-    const time = this.across === "time";
-    const counts = (_, values) => values.map((value) => count(value));
-    this.plot = new uPlot(
-      {
-        ...this.size(),
-        padding: [10, 14, 0, 0],
-        legend: { show: false },
-        cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-        scales: { x: { time, range: () => this.ranges.x }, y: { range: () => this.ranges.y } },
-        axes: [
-          { ...axis, space: 90, ...(time ? { values: DATES, size: 46 } : { values: counts, incrs: STEPS, size: 32 }) },
-          { ...axis, size: 48 },
-        ],
-        series: [{}, { stroke: ink.leader, width: 2, fill: ink.fill, points: { show: (plot) => plot.data[0].length < FEW, size: 7, fill: ink.leader }, spanGaps: true }],
-        hooks: { draw: [(plot) => this.goal(plot)], setCursor: [(plot) => this.point(plot)] },
-      },
-      this.data(),
-      this.box,
-    );
+    const [ranges, draw, point] = [() => this.ranges, (plot) => this.goal(plot), (plot) => this.point(plot)];
+    this.plot = new Chart(this.box, { time: this.across === "time", ranges, draw, point });
+    this.redraw();
     this.tip = make("div", { className: "tip", hidden: true });
     this.plot.over.append(this.tip);
   }
@@ -172,7 +144,7 @@ export class Progress {
   }
 
   redraw() {
-    this.plot.setData(this.data());
+    this.plot.show(this.data(), this.size());
   }
 
   size() {
@@ -180,7 +152,7 @@ export class Progress {
   }
 
   fit() {
-    if (this.plot && this.plot.width !== this.size().width) this.plot.setSize(this.size());
+    if (this.plot && this.plot.width !== this.size().width) this.redraw();
   }
 
   /** The last rows as text, for those who can't see the chart; only while somebody has it open. */
@@ -202,6 +174,5 @@ export class Progress {
 
   end() {
     this.resized.disconnect();
-    this.plot?.destroy();
   }
 }

@@ -1,0 +1,294 @@
+// A site: its journal, the agent's state in it, and the server that it is about, as `client/lab.py` and `exchange.py`.
+
+import { ask, closeBatch, drop, fresh, giveBack, openTrials, receive, SiteError, tallyOf, tell } from "./agent.js";
+import { chance } from "./journal.js";
+import { countsAs, doubt, quoted } from "./rewards.js";
+import { Away, speaks } from "./wire.js";
+
+/** A number that was not taken since it may be a slip. */
+export class Doubtful extends SiteError {}
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+const now = () => new Date().toISOString().replace(/\.\d+Z$/, "Z");
+export const COLUMNS =
+  "trial counts item arm pulls reward measurements batch state told_at was reason corrected_at answer".split(" ");
+
+export class Site {
+  #turn = Promise.resolve();
+  #speaking = null;
+  #met = false;
+
+  constructor(journal, wire, changed = () => undefined) {
+    Object.assign(this, { journal, wire, changed, away: "", notice: "" });
+  }
+
+  /** Where it stands: plain values, as they are on the disk. */
+  get now() {
+    return this.journal.site;
+  }
+
+  get joined() {
+    return Boolean(this.now.terms);
+  }
+
+  get answered() {
+    return this.now.sequence - this.now.uploads.length;
+  }
+
+  /** Change a copy of the state, write it down, and only then let it be so; one after the other. */
+  #change(work) {
+    const run = this.#turn.then(async () => {
+      const [next, batches, fixes] = [structuredClone(this.now), [], []];
+      const result = work(next, batches, fixes);
+      if (!same(next, this.now) || fixes.length) await this.journal.write(next, batches, fixes);
+      return result;
+    });
+    this.#turn = run.catch(() => undefined).then(() => this.changed());
+    return run;
+  }
+
+  // What people do here
+
+  /** How the site works, from the next plan on: {plate} or {cannot}. */
+  #say(site, words) {
+    const said = { ...site.said, ...words };
+    if (same(said, site.said)) return;
+    site.said = { ...said, number: site.said.plate === null ? 0 : site.said.number + 1 };
+    this.#met = false;
+  }
+
+  plate(plate) {
+    return this.#change((site) => {
+      if (!Number.isInteger(plate) || plate < 1) throw new SiteError("a plate must have a whole number of trials, 1 at least.");
+      this.#say(site, { plate });
+    });
+  }
+
+  /** Hand out up to `n` trials of the plan; they are written down before anybody sees them. */
+  ask(n) {
+    return this.#change((site) => (site.closed ? [] : ask(site, n, (number) => chance(`${site.seed}/${number}`))));
+  }
+
+  /** Every reward as it counts now, in the order of telling; `batch` is the number of its upload, 0 for none. */
+  get told() {
+    const { uploads = [], batches = [] } = this.now;
+    const sent = [...this.journal.batches].sort(([a], [b]) => a - b).map(([batch, { told }]) => [batch, told]);
+    const kept = [...uploads.map(({ body, told }) => [body.sequence, told]), ...batches.map(({ told }) => [0, told])];
+    const right = new Map(this.fixes.map((fix) => [fix.trial, fix.now]));
+    const all = [...sent, ...kept].flatMap(([batch, told]) => told.map((one) => ({ ...one, batch })));
+    return all.map((one) => ({ ...one, ...right.get(one.trial) }));
+  }
+
+  /** All corrections, oldest first. */
+  get fixes() {
+    return [...this.journal.fixes].sort(([a], [b]) => a - b).map(([number, fix]) => ({ ...fix, number }));
+  }
+
+  #told(number) {
+    const told = this.told.find(({ trial }) => trial === number);
+    if (told) return told;
+    const gone = "is not open any more: it was given back, or its batch was sent without it.";
+    throw new SiteError(`trial ${number} ${number > 0 && number < this.now.nextNumber ? gone : "was never handed out."}`);
+  }
+
+  #checked(arm, values, sure, leaveOut = 0) {
+    const reward = countsAs(values, this.now.checks);
+    const others = () => this.told.filter(({ trial }) => trial !== leaveOut);
+    const question = sure ? "" : doubt(arm, values, others(), this.now.checks);
+    if (question) throw new Doubtful(question);
+    return { reward, measured: values.length > 1 ? values : null };
+  }
+
+  /** Record what a trial gave; once this resolves it is safe. False if it was known already. */
+  tell(number, values, sure = false) {
+    return this.#change((site) => {
+      const trial = openTrials(site).find((one) => one.trial === number);
+      if (!trial) {
+        const { reward, measured } = this.#told(number);
+        if (same(measured ?? [reward], values)) return false;
+        const words = `${(measured ?? [reward]).join(" ")} and now ${values.join(" ")}`;
+        throw new SiteError(`trial ${number} was told ${words}; if that was a mistake, correct it.`);
+      }
+      tell(site, number, { ...this.#checked(trial.arm, values, sure), at: now() });
+      return true;
+    });
+  }
+
+  /** Change what was told: unseen as long as it was not sent, afterwards as a message. False if it was so already. */
+  correct(number, values, reason = "", sure = false) {
+    return this.#change((site, _, fixes) => {
+      const { arm, batch, reward, measured } = this.#told(number);
+      if (same(measured ?? [reward], values)) return false;
+      const right = this.#checked(arm, values, sure, number);
+      const mend = (told) => told.map((one) => (one.trial === number ? { ...one, ...right } : one));
+      const fix = { trial: number, was: measured ?? reward, now: right, reason: reason.trim(), at: now(), batch, body: null };
+      const upload = site.uploads.find(({ body }) => body.sequence === batch);
+      if (batch === 0) site.batches.forEach((one) => (one.told = mend(one.told)));
+      else if (upload && !upload.sent) {
+        upload.told = mend(upload.told);
+        upload.body.tally = tallyOf(site, upload.plan, upload.told);
+      } else {
+        const { plan } = upload ?? this.journal.batches.get(batch);
+        const tally = tallyOf(site, plan, mend(this.told.filter((one) => one.batch === batch)));
+        const id = `${site.agent}/${batch}/fix/${this.fixes.length + 1}`;
+        fix.body = { id, agent: site.agent, sequence: batch, tally, reason: fix.reason };
+      }
+      fixes.push([this.fixes.length + 1, fix]);
+      return true;
+    });
+  }
+
+  /** The experiment failed or can't be done: its place is handed out again, as a new trial. */
+  giveBack(number) {
+    return this.#change((site) => giveBack(site, number));
+  }
+
+  /** This site can't do an arm from now on, for a reason that is not its rewards; what was told of it stays. */
+  cannot(arm) {
+    return this.#change((site) => {
+      const cannot = [...new Set([...site.said.cannot, arm])];
+      if (site.terms.arms.every((one) => cannot.includes(one))) {
+        throw new SiteError(`${quoted(arm)} is the last arm that this site can do; leave if it can do none.`);
+      }
+      this.#say(site, { cannot });
+      drop(site, cannot);
+    });
+  }
+
+  /** It can be done again, from the next plan on. */
+  canAgain(arm) {
+    return this.#change((site) => this.#say(site, { cannot: site.said.cannot.filter((one) => one !== arm) }));
+  }
+
+  /** Close what was begun, full or not; false if nothing was told of it. */
+  leave() {
+    return this.#change((site) => {
+      const before = site.uploads.length;
+      [...site.batches].forEach((batch) => closeBatch(site, batch));
+      return site.uploads.length > before;
+    });
+  }
+
+  // What passes between it and the server
+
+  /** Send what is complete and fetch what is new; whoever asks while it goes on waits for the same. */
+  sync() {
+    this.#speaking ??= this.#speak().finally(() => (this.#speaking = null));
+    return this.#speaking;
+  }
+
+  async #speak() {
+    try {
+      if (!this.#met || !this.now.uploads.length) await this.#meet();
+      await this.#send();
+      this.away = "";
+    } catch (error) {
+      this.away = error.message;
+      throw error;
+    } finally {
+      this.changed();
+    }
+  }
+
+  async #call(what, body) {
+    const note = (closed) => this.#change((site) => (site.closed = closed));
+    try {
+      const answer = await this.wire.send(what, body);
+      await note("");
+      return answer;
+    } catch (error) {
+      if (error.code === "closed") await note(error.message);
+      throw error;
+    }
+  }
+
+  /** Join, which is how a site that comes back asks again; what it knows and what the server knows must agree. */
+  async #meet() {
+    const { id: journal, said } = this.now;
+    const answer = await this.#call("join", { journal, ...said });
+    if (!speaks(answer.protocol)) throw new SiteError("the server has another version; load this page again.");
+    await this.#change((site) => {
+      const { agent, terms, checks, reply, sequence } = answer;
+      if (!site.terms) Object.assign(site, fresh(terms, agent, checks.bets), { study: answer.study });
+      if (site.agent !== agent || ["fingerprint", "squares", "bets", "pairs"].some((key) => site.terms[key] !== terms[key])) {
+        throw new SiteError(`what is kept here is of ${site.study}/${site.agent}, about another problem or for another token.`);
+      }
+      const answered = site.sequence - site.uploads.length;
+      if (sequence > answered + Number(site.uploads[0]?.sent ?? false)) {
+        throw new SiteError(
+          `the server has ${sequence} uploads of this site, and this browser sent fewer: another browser or program is in ` +
+            "use for it. Go on there, or ask the coordinator for a token with a new name.",
+        );
+      }
+      if (sequence < answered) throw new SiteError("the server has lost uploads of this site; tell the coordinator.");
+      site.checks = checks;
+      const { plan = [], times = 1 } = reply;
+      const news = reply.kind === "stop" || !same([plan, times], [site.plan, site.times]);
+      if (!site.uploads.length && !site.verdict && news) receive(site, reply);
+      this.#leaveOut(site, reply);
+    });
+    this.#met = same(said, this.now.said);
+  }
+
+  /** Begin nothing with arms that this site can't do, and close what is open of arms that were withdrawn. */
+  #leaveOut(site, { withdrawn = [] }) {
+    site.plan = site.plan.filter(([arm]) => !site.said.cannot.includes(arm));
+    if (!site.verdict) drop(site, withdrawn);
+  }
+
+  async #send() {
+    for (;;) {
+      await this.#sendFixes();
+      if (!this.now.uploads.length) return;
+      if (!this.now.uploads[0].sent) {
+        await this.wire.reach();
+        await this.#change((site) => (site.uploads[0].sent = true)); // from now on it is not changed any more
+      }
+      const { reply } = await this.#call("uploads", this.now.uploads[0].body);
+      await this.#change((site, batches) => {
+        const { body, plan, told } = receive(site, reply);
+        batches.push([body.sequence, { plan, told }]);
+        this.#leaveOut(site, reply);
+      });
+    }
+  }
+
+  /** A correction goes before the next upload, so that no mistake is left that it could decide with. */
+  async #sendFixes() {
+    let over = false;
+    for (;;) {
+      const fix = this.fixes.find(({ body, answer, batch }) => body && !answer && batch <= this.answered);
+      if (!fix) break;
+      let sentence;
+      try {
+        const answer = await this.wire.send("corrections", fix.body);
+        sentence = answer.sentence ?? "";
+        over ||= Boolean(answer.verdict?.stopped);
+      } catch (error) {
+        if (error instanceof Away) throw error;
+        if (error.code === "closed" || ![409, 422].includes(error.status)) {
+          this.notice = `a correction waits, since the server does not take it now: ${error.message}`;
+          return;
+        }
+        sentence = `the server refused the correction: ${error.message}`;
+      }
+      const { number, ...kept } = fix;
+      this.notice = sentence;
+      await this.#change((site, _, fixes) => fixes.push([number, { ...kept, answer: sentence || "taken" }]));
+    }
+    if (over && !this.now.uploads.length && !this.now.verdict) await this.#meet();
+  }
+
+  /** What was told, newest last, in the columns of `bestarm history`. */
+  history() {
+    const { fixes } = this;
+    return this.told.map(({ trial, item, arm, reward, measured, batch, at }) => {
+      const mine = fixes.filter((fix) => fix.trial === trial);
+      const { reason, at: corrected_at, answer } = mine.at(-1) ?? {};
+      const waits = mine.some((fix) => fix.body && !fix.answer);
+      const state = batch === 0 || batch > this.answered ? "unsent" : waits ? "correction unsent" : "sent";
+      const told = { trial, item: item || null, arm, pulls: 1, reward, measurements: measured, batch: batch || null };
+      return { ...told, state, told_at: at, was: mine.map(({ was }) => was), reason, corrected_at, answer };
+    });
+  }
+}
