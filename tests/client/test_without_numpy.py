@@ -17,7 +17,7 @@ import bestarm
 
 MISSING = (
     "numpy", "scipy", "numba", "joblib", "matplotlib", "pandas", "pyarrow", "sklearn", "distributed",
-    "sqlalchemy", "fastapi", "starlette", "uvicorn", "psycopg", "jinja2", "alembic",
+    "sqlalchemy", "fastapi", "starlette", "uvicorn", "psycopg", "jinja2", "alembic", "openpyxl",
 )  # fmt: skip
 WITHOUT = f"import sys\nfor name in {MISSING!r}:\n    sys.modules[name] = None\n"
 PROBLEM = 'sigma = 0.3\narm = [{ name = "A" }, { name = "B" }, { name = "C" }]\n'

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from bestarm import Trial, UserError
@@ -174,3 +176,37 @@ def test_a_file_that_is_no_worksheet_is_refused_as_a_whole(tmp_path: Path, text:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such file"):
         worksheet.read(tmp_path / "none.csv")
+
+
+def test_a_real_spreadsheet_goes_out_and_comes_back(tmp_path: Path) -> None:
+    path, terms = tmp_path / "plate.XLSX", replace(PLAIN, arms=("=1+1", "B, the long one"))
+    worksheet.write(path, [Trial(7, "=1+1"), Trial(8, "B, the long one")], terms, "ligands/lab-a")
+    book = openpyxl.load_workbook(path)
+    sheet = book.worksheets[0]
+    assert [cell.value for cell in sheet[1]] == ["trial", "arm", "site", "reward", "note"]
+    assert (sheet["A2"].value, sheet["B2"].value, sheet["B2"].data_type) == (7, "'=1+1", "s")
+    assert worksheet.read(path) == []
+    sheet["D2"], sheet["D3"] = 1.234, "0,5 0,7"
+    sheet["A3"] = 8.0
+    book.save(path)
+    assert worksheet.read(path) == [
+        Filled(2, 7, "=1+1", 1.234, "ligands/lab-a"),
+        Filled(3, 8, "B, the long one", (0.5, 0.7), "ligands/lab-a"),
+    ]
+    with pytest.raises(UserError, match="exists already"):
+        worksheet.write(path, TRIALS, PLAIN, "ligands/lab-a")
+
+
+def test_a_spreadsheet_that_is_none_gets_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "plate.xlsx"
+    with pytest.raises(UserError, match="it can't be read: No such file"):
+        worksheet.read(path)
+    path.write_text("trial,arm,reward\n")
+    with pytest.raises(UserError, match=r"it is not an \.xlsx file, or it is damaged"):
+        worksheet.read(path)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(UserError, match=r"pip install 'bestarm\[excel\]', or name the file \.csv"):
+        worksheet.read(path)
+    with pytest.raises(UserError, match="needs openpyxl"):
+        worksheet.write(tmp_path / "new.xlsx", TRIALS, PLAIN, "ligands/lab-a")
+    assert not (tmp_path / "new.xlsx").exists()

@@ -86,6 +86,7 @@ Output = Annotated[Format, typer.Option("--format", help="For people, or for pro
 Examples:
   bestarm ask -n 8
   bestarm ask --plate 24 --worksheet plate7.csv      # a whole plate, and so from now on
+  bestarm ask -n 24 --worksheet plate8.xlsx          # for a spreadsheet; pip install 'bestarm[excel]'
   bestarm ask -n 96 --worksheet four.csv             # four plates of 24 at once, if that was said before
   bestarm ask --again                        # what is open, once more
 """
@@ -102,7 +103,9 @@ def ask(
     ] = None,
     sheet: Annotated[
         Path | None,
-        typer.Option("--worksheet", metavar="sheet.csv", help="Write them to a new table."),
+        typer.Option(
+            "--worksheet", metavar="sheet.csv", help="Write them to a new table, .csv or, with openpyxl, .xlsx."
+        ),
     ] = None,
     items: Annotated[
         Path | None,
@@ -170,7 +173,8 @@ def tell(
         ),
     ] = None,
     sheet: Annotated[
-        Path | None, typer.Option("--worksheet", metavar="sheet.csv", help="A table with rewards filled in.")
+        Path | None,
+        typer.Option("--worksheet", metavar="sheet.csv", help="A table with rewards filled in, .csv or .xlsx."),
     ] = None,
     counts: Annotated[
         Path | None,

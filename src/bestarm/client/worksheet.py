@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bestarm.cells import NUMBER, read_cell, write_cell
+from bestarm.client.excel import is_excel, read_rows, write_rows
 from bestarm.errors import UserError
 from bestarm.protocol.messages import Trial
 from bestarm.protocol.terms import Terms
@@ -73,26 +74,36 @@ def write(
     `places` are the plate and the well of each trial, where the site has plates: there is a column for the
     plate if there are several, and one for the well if it has a name.
     """
-    rows = dict(zip(terms.arms, terms.features or (), strict=False))  # an arm that came later may have none
-    width = len(terms.features[0]) if terms.features else 0
     check_new(path)
+    lines = [list(map(write_cell, line)) for line in _lines(trials, terms, site, places)]
     try:
+        if is_excel(path):
+            write_rows(path, lines)
+            return
         with Path(path).open("x", encoding="utf-8", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            features = [f"x{k}" for k in range(1, width + 1)]
-            item = [ITEM] if terms.items else []
-            plates, wells = len({plate for plate, _ in places}) > 1, any(well for _, well in places)
-            where, told = [PLATE] * plates + [WELL] * wells, bool(terms.descriptions)
-            arm = ["arm"] + ["description"] * told
-            table.writerow(["trial", *where, *item, *arm, *features, SITE, "reward", "note"])
-            for trial, (plate, well) in zip(trials, places or [(0, "")] * len(trials), strict=True):
-                spot = [plate] * plates + [well] * wells
-                on = [trial.item] if terms.items else []
-                what = [trial.arm] + [terms.descriptions.get(trial.arm, "")] * told
-                own = rows.get(trial.arm, [""] * width)
-                table.writerow(map(write_cell, [trial.number, *spot, *on, *what, *own, site, "", ""]))
+            csv.writer(file, lineterminator="\n").writerows(lines)
     except OSError as error:
         raise UserError(f"{path}: it can't be written: {error.strerror}.") from None
+
+
+def _lines(
+    trials: Sequence[Trial], terms: Terms, site: str, places: Sequence[tuple[int, str]]
+) -> Iterator[list[object]]:
+    """The header, and a line for each trial."""
+    rows = dict(zip(terms.arms, terms.features or (), strict=False))  # an arm that came later may have none
+    width = len(terms.features[0]) if terms.features else 0
+    features = [f"x{k}" for k in range(1, width + 1)]
+    item = [ITEM] if terms.items else []
+    plates, wells = len({plate for plate, _ in places}) > 1, any(well for _, well in places)
+    where, told = [PLATE] * plates + [WELL] * wells, bool(terms.descriptions)
+    arm = ["arm"] + ["description"] * told
+    yield ["trial", *where, *item, *arm, *features, SITE, "reward", "note"]
+    for trial, (plate, well) in zip(trials, places or [(0, "")] * len(trials), strict=True):
+        spot = [plate] * plates + [well] * wells
+        on = [trial.item] if terms.items else []
+        what = [trial.arm] + [terms.descriptions.get(trial.arm, "")] * told
+        own = rows.get(trial.arm, [""] * width)
+        yield [trial.number, *spot, *on, *what, *own, site, "", ""]
 
 
 def read_counts(path: str | os.PathLike[str]) -> tuple[dict[str, list[object]], str]:
@@ -182,18 +193,29 @@ def read(path: str | os.PathLike[str]) -> list[Filled]:
     A trial that was measured several times has several numbers in its cell, between spaces or semicolons, or
     the columns reward, reward2, …; "yes" in a column `sure` takes a reward that looks like a slip. It may have
     a byte order mark, semicolons or tabs for commas, decimal commas, Windows line ends, blank lines, more
-    columns, and spaces around the cells. A line that can't be read for sure is refused.
+    columns, and spaces around the cells. A line that can't be read for sure is refused. A name that ends in
+    .xlsx is a spreadsheet's own file; its first sheet counts.
     """
-    text = _text(path)
     try:
-        for separator in ",;\t":
-            _, header = next(_records(text, separator), (1, []))
+        for separator, lines in _tables(path):
+            _, header = next(lines, (1, []))
             names = [name.casefold() for name in header]
             if all(names.count(name) == 1 for name in NEEDED):
-                return _rows(text, separator, names)
+                return _rows(list(lines), separator, names)
     except csv.Error as error:
         raise UserError(f"{path}: its first line can't be read as CSV: {error}.") from None
     raise UserError(f"{path}: the first line must name the columns {', '.join(NEEDED)}, each once.")
+
+
+def _tables(path: str | os.PathLike[str]) -> Iterator[tuple[str, Iterator[tuple[int, list[str]]]]]:
+    """The ways in which a file can be read: its separator, and its lines with their numbers."""
+    if is_excel(path):
+        rows = ([read_cell(cell.strip()) for cell in row] for row in read_rows(path))
+        yield "", ((line, cells) for line, cells in enumerate(rows, 1) if any(cells))
+        return
+    text = _text(path)
+    for separator in ",;\t":
+        yield separator, _records(text, separator)
 
 
 def _text(path: str | os.PathLike[str]) -> str:
@@ -236,10 +258,9 @@ def _strictly(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]
         start = reader.line_num + 1
 
 
-def _rows(text: str, separator: str, header: list[str]) -> list[Filled]:
+def _rows(lines: list[tuple[int, list[str]]], separator: str, header: list[str]) -> list[Filled]:
     places = [header.index(name) if name in header else len(header) for name in (*NEEDED, SITE, ITEM, SURE)]
     more = [place for place, name in enumerate(header) if MORE.fullmatch(name)]
-    lines = list(_records(text, separator))[1:]
     cells = [[record[place] if place < len(record) else "" for place in places] for _, record in lines]
     others = [[record[place] for place in more if place < len(record)] for _, record in lines]
     decimal_comma = any("," in reward for _, _, reward, *_ in cells) or any(

@@ -1,0 +1,208 @@
+"""The bench as a person uses it: typing, pasting, mistakes, files, leaving, and the verdict."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from bench import Bench, Study, reward_of
+from browsing import axe_source
+from playwright.sync_api import Browser, expect
+from serving import Process
+
+import bestarm
+from bestarm.client.history import COLUMNS
+
+ARMS = ["A", "B", "C"]
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture
+def bench(browser: Browser, server: Process) -> Iterator[Bench]:
+    with Bench(browser, server.url) as opened:
+        yield opened
+        opened.check()
+
+
+def study(server: Process, name: str, **options: Any) -> Study:
+    return Study(server, bestarm.Problem(ARMS, name=name, **options), agents=2)
+
+
+def test_an_invitation_leads_to_the_bench_and_leaves_the_address(server: Process, bench: Bench) -> None:
+    made = study(server, "invited", reward_range=[0, 1])
+    token = made.token("lab-a")
+    page = bench.begin(made, token, plate=24)
+    assert page.url == f"{server.url}/#/bench"
+    expect(bench.rows).to_have_count(24)
+    expect(bench.rows.first).to_contain_text("A1")
+    expect(bench.rows.last).to_contain_text("D6")
+    expect(page.get_by_text("Every reward stays in this browser")).to_be_visible()
+    tab = bench.context.new_page()
+    page.close()
+    bench.page = tab
+    tab.goto(server.url)  # a tab of its own, without an invitation: it goes on here
+    expect(bench.rows).to_have_count(24)
+    tab.get_by_role("button", name="Sign out").click()
+    expect(tab.get_by_label("Token")).to_be_visible()
+    assert tab.evaluate("[sessionStorage.length, localStorage.length]") == [0, 0]
+    tab.get_by_label("Token").fill(token)
+    tab.get_by_role("button", name="Open").click()
+    expect(bench.rows).to_have_count(24)
+    bench.check(token)
+
+
+def test_typing_with_the_keyboard_alone(server: Process, bench: Bench) -> None:
+    page = bench.begin(study(server, "typed", reward_range=[0, 1]), made_token(server, "typed"))
+    said = page.locator('[id^="said-"]')
+    expect(bench.rows.first.locator("input")).to_be_focused()
+    page.keyboard.type("0,73")
+    page.keyboard.press("Enter")
+    expect(said.nth(0)).to_have_text("✓ kept")
+    expect(bench.rows.nth(1).locator("input")).to_be_focused()
+    page.keyboard.type("1.5")
+    expect(said.nth(1)).to_have_text("reward is 1.5; it must be a number from 0.0 to 1.0, the reward_range.")
+    page.keyboard.press("ArrowDown")
+    expect(bench.rows.nth(1).locator("input")).to_be_focused()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("0,234")
+    page.keyboard.press("Enter")
+    expect(said.nth(1)).to_have_text("✓ kept")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.type("0.25")  # the field is selected, and what was kept is corrected
+    page.keyboard.press("ArrowDown")
+    expect(page.locator('[data-part="told"]')).to_contain_text("0.25 (was 0.234)")
+    page.reload()
+    expect(bench.rows.nth(1).locator("input")).to_have_value("0.25")
+    expect(said.nth(0)).to_have_text("✓ kept")
+
+
+def made_token(server: Process, name: str) -> str:
+    with server.admin() as admin:
+        made = admin.call("POST", f"/v1/studies/{name}/tokens", {"role": "agent", "agent": "lab-a"})
+    return str(made["token"])
+
+
+PASTE = """(text) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text", text);
+  const pasted = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true });
+  document.activeElement.dispatchEvent(pasted);
+}"""
+
+
+def test_a_column_is_pasted_and_a_slip_is_asked_about_once(
+    server: Process, bench: Bench, tmp_path: Path
+) -> None:
+    made = study(server, "pasted")
+    page = bench.begin(made, made.token("lab-a"), plate=6)
+    bench.rows.first.locator("input").focus()
+    page.evaluate(PASTE, "0,84\n0,79\tnote\n0,81\nx\n84\n0,83\n0,8\n")
+    said = page.locator('[id^="said-"]')
+    expect(said.nth(3)).to_have_text("reward is 'x'; it must be a number such as 0.73.")
+    expect(said.nth(4)).to_contain_text("is 84, and the")
+    expect(page.locator('[data-part="problems"]')).to_contain_text("1 line more than there are fields below")
+    expect(page.locator('[data-part="title"]')).to_have_text("Plate 1: 4 of 6 told")
+    said.nth(4).get_by_role("button", name="I am sure").click()
+    expect(page.locator('[data-part="title"]')).to_have_text("Plate 1: 5 of 6 told")
+    bench.rows.nth(3).locator("input").fill("0.8")
+    page.keyboard.press("Enter")
+    expect(page.locator('[data-part="title"]')).to_have_text("Plate 2: 0 of 6 told")
+    (tally,) = made.tallies(tmp_path, "lab-a")
+    assert sum(row[0] for row in tally.values()) == 6
+    page.get_by_role("button", name="Correct trial 5").click()
+    page.get_by_label("what was measured").fill("0.84")
+    page.get_by_label("What was wrong").fill("decimal point")
+    page.get_by_role("button", name="Correct", exact=True).click()
+    expect(page.locator('[data-part="told"]')).to_contain_text("0.84 (was 84)")
+    expect(page.locator('[data-part="told"] tr').nth(1)).to_contain_text("sent")
+    expect(bench.line).to_contain_text("Connected")
+    last = made.log(tmp_path)[-1]
+    assert (last["kind"], last["reason"], last["id"]) == ("corrected", "decimal point", "lab-a/1/fix/1")
+
+
+def test_failed_cannot_and_sent_early(server: Process, bench: Bench, tmp_path: Path) -> None:
+    made = study(server, "early")
+    page = bench.begin(made, made.token("lab-a"), plate=6)
+    failed = bench.trials()[0][0]
+    bench.rows.first.get_by_role("button", name="Failed").click()
+    page.get_by_role("button", name="It failed").click()
+    expect(bench.rows.last).to_contain_text("7")
+    assert failed not in [trial for trial, _ in bench.trials()]
+    page.get_by_role("button", name="An arm can’t be done").click()
+    page.get_by_label("What can’t be done").select_option("C")
+    page.get_by_role("button", name="So it is").click()
+    expect(page.locator('[data-part="cannots"]')).to_have_text("Not done here: C.")
+    assert {arm for _, arm in bench.trials()} == {"A", "B"}
+    (trial, arm), *_ = bench.trials()
+    bench.tell([(trial, reward_of(trial, arm))])
+    expect(page.locator('[data-part="title"]')).to_contain_text("1 of")
+    page.get_by_role("button", name="Send early").click()
+    page.get_by_role("button", name="Send it now").click()
+    expect(page.locator('[data-part="title"]')).to_contain_text("0 of")
+    assert made.tallies(tmp_path, "lab-a")[0][arm][:2] == [1, reward_of(trial, arm)]
+    joined = [entry for entry in made.log(tmp_path) if entry["kind"] == "joined"]
+    assert joined[-1]["cannot"] == ["C"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_a_plate_goes_out_and_comes_back_as_a_file(
+    kind: str, server: Process, bench: Bench, tmp_path: Path
+) -> None:
+    made = study(server, f"file-{kind}")
+    page = bench.begin(made, made.token("lab-a"), plate=6)
+    with page.expect_download() as saved:
+        page.locator(f'[data-part="{kind}"]').click()
+    file = tmp_path / f"plate.{kind}"
+    saved.value.save_as(file)
+    if kind == "csv":
+        rows = list(csv.DictReader(io.StringIO(file.read_text())))
+        for row in rows:
+            row["reward"] = "0.5"
+        with file.open("w", newline="") as out:
+            table = csv.DictWriter(out, rows[0].keys())
+            table.writeheader()
+            table.writerows(rows[:-1])
+    else:
+        book = openpyxl.load_workbook(file)
+        sheet = book.worksheets[0]
+        column = [cell.value for cell in sheet[1]].index("reward") + 1
+        for line in range(2, 7):
+            sheet.cell(line, column).value = 0.5
+        book.save(file)
+    page.locator('[data-part="file"]').set_input_files(file)
+    expect(page.locator('[data-part="title"]')).to_have_text("Plate 1: 5 of 6 told")
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("trial,arm,site,reward\n1,A,other/lab,0.5\n6,nobody,,0.5\n99,A,,1\n1,,,x\n")
+    page.locator('[data-part="file"]').set_input_files(wrong)
+    problems = page.locator('[data-part="problems"]')
+    expect(problems).to_contain_text(f"line 2: it is a trial of other/lab, and this is file-{kind}/lab-a.")
+    expect(problems).to_contain_text("line 3: trial 6 is for arm")
+    expect(problems).to_contain_text("line 4: trial 99 was never handed out.")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Export CSV").click()
+    saved.value.save_as(tmp_path / "history.csv")
+    exported = list(csv.DictReader(io.StringIO((tmp_path / "history.csv").read_text())))
+    assert tuple(exported[0]) == COLUMNS
+    assert [row["reward"] for row in exported] == ["0.5"] * 5
+
+
+def test_no_serious_finding_and_nothing_to_move_sideways(server: Process, browser: Browser) -> None:
+    made = study(server, "seen", reward_range=[0, 1])
+    for theme in ("light", "dark"):
+        for options in ({"locale": "en-GB"}, PHONE):
+            with Bench(browser, server.url, color_scheme=theme, **options) as bench:
+                page = bench.begin(made, made.token(f"lab-{theme}-{len(options)}"))
+                bench.rows.first.locator("input").fill("7")
+                if "is_mobile" in options:
+                    assert page.evaluate("document.documentElement.scrollWidth") == 360
+                page.evaluate(axe_source())
+                found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+                assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+                page.get_by_role("button", name="Send early").click()
+                found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+                assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
