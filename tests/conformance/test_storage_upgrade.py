@@ -17,6 +17,7 @@ from uploads import batch
 
 import bestarm
 from bestarm.errors import Refused
+from bestarm.protocol.decision import close
 from bestarm.protocol.entries import Join
 from bestarm.protocol.messages import Download, Stop
 from bestarm.service.storage import Storage, work
@@ -80,7 +81,9 @@ def exported(storage: Storage, name: str) -> dict[str, Any]:
 
 
 def narrowed(given: Any, wanted: Any) -> Any:
-    """What is given, with no more keys than are wanted."""
+    """What is given, with no more keys than are wanted; a number within the tolerance is the wanted one."""
+    if isinstance(wanted, float) and isinstance(given, float):
+        return wanted if close(wanted, given) else given
     if isinstance(wanted, dict):
         assert given.keys() >= wanted.keys()
         return {key: narrowed(given[key], value) for key, value in wanted.items()}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from bestarm.core.algebra import inner, product
 from bestarm.core.arrays import Floats
 
 
@@ -19,12 +22,12 @@ def row_coordinates(features: Floats) -> Floats:
     has no correct digit left. In these coordinates nothing is lost: x'V⁻¹y and det V / λ^d are the same.
 
     >>> row_coordinates(np.array([[3.0, 4.0], [0.3, 0.4]])).round(9).tolist()
-    [[-5.0], [-0.5]]
+    [[5.0], [0.5]]
     """
-    coordinates, singular = _decomposed(features)
-    if singular.size == features.shape[1]:
+    ways = _basis(np.ascontiguousarray(np.asarray(features, dtype=np.float64).T))
+    if ways.shape[1] == features.shape[1]:
         return np.array(features, dtype=np.float64, order="C")
-    return np.ascontiguousarray(coordinates * singular)
+    return product(np.array(features, dtype=np.float64, order="C"), ways)
 
 
 def span_coordinates(features: Floats) -> Floats:
@@ -33,7 +36,7 @@ def span_coordinates(features: Floats) -> Floats:
     >>> span_coordinates(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]])).shape
     (3, 1)
     """
-    return _decomposed(features)[0]
+    return _basis(features)
 
 
 def difference_coordinates(features: Floats) -> Floats:
@@ -44,14 +47,27 @@ def difference_coordinates(features: Floats) -> Floats:
     >>> np.abs(difference_coordinates(np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 4.0]]))).round(3).tolist()
     [[0.707], [0.0], [0.707]]
     """
-    coordinates = _decomposed(features - features.mean(axis=0))[0]
+    coordinates = _basis(features - features.mean(axis=0))
     return coordinates if coordinates.shape[1] else np.zeros((features.shape[0], 1))
 
 
-def _decomposed(features: Floats) -> tuple[Floats, Floats]:
-    """The orthonormal coordinates, and the singular values that belong to their columns."""
-    left, singular, _ = np.linalg.svd(features, full_matrices=False)
-    rank = int((singular > singular[0] * max(features.shape) * np.finfo(float).eps).sum())
-    # Arms with the same features have the same coordinates to the last bit, so that nothing tells them apart.
-    _, first, place = np.unique(features, axis=0, return_index=True, return_inverse=True)
-    return np.ascontiguousarray(left[first[place.reshape(-1)], :rank]), singular[:rank]
+def _basis(features: Floats) -> Floats:
+    """Orthonormal columns that span those of the features: the longest, and what is left without it, in turn.
+
+    Arms with the same features have the same coordinates to the last bit, so that nothing tells them apart.
+    """
+    rest = np.array(features, dtype=np.float64, order="C")
+    lengths = np.sqrt((rest * rest).sum(axis=0))
+    least = lengths.max(initial=0.0) * max(features.shape) * np.finfo(float).eps
+    found: list[Floats] = []
+    while len(found) < min(features.shape) and lengths.max() > least:
+        longest = int(np.argmax(lengths))
+        column = rest[:, longest].copy()
+        for known in found:  # once more: rounding has left a little of them
+            column -= inner(known, column) * known
+        column /= math.sqrt(inner(column, column))
+        rest -= np.outer(column, (rest * column.reshape(-1, 1)).sum(axis=0))
+        rest[:, longest] = 0.0
+        lengths = np.sqrt((rest * rest).sum(axis=0))
+        found.append(column)
+    return np.ascontiguousarray(np.array(found).reshape(len(found), features.shape[0]).T)

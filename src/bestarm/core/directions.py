@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bestarm.core.algebra import inverse_of, product, times
 from bestarm.core.arrays import Floats
 from bestarm.core.fit import Fit
 from bestarm.core.setting import Setting
@@ -27,19 +28,19 @@ def collect(state: Fit, information: Floats, score: Floats, pulls: int, setting:
     rank = score.shape[0]
     ahead = max(PULLS_AHEAD * rank, float(pulls)) / state.estimate.samples
     later = ahead * state.information
-    both = np.ascontiguousarray(np.linalg.inv(information + later))
-    weighed = both @ score
+    both = inverse_of(information + later)
+    weighed = times(both, score)
     for row in range(state.opened):
         account = state.accounts[row]
         ways = directions(state, row, setting)
-        later_alone = inverse_or_zero((ways * (state.estimate.inverse @ ways)).sum(axis=0) / ahead)
-        together = np.maximum(inverse_or_zero((ways * (both @ ways)).sum(axis=0)), later_alone)
+        later_alone = inverse_or_zero((ways * product(state.estimate.inverse, ways)).sum(axis=0) / ahead)
+        together = np.maximum(inverse_or_zero((ways * product(both, ways)).sum(axis=0)), later_alone)
         wanted = account[DEFICIT:] + together * ways
-        chosen = both @ wanted
-        account[TOTAL] += weighed @ wanted
+        chosen = product(both, wanted)
+        account[TOTAL] += (wanted * weighed.reshape(-1, 1)).sum(axis=0)
         account[WEIGHT] += together - later_alone
-        account[SPREAD] += (chosen * (information @ chosen)).sum(axis=0)
-        account[DEFICIT:] = later @ chosen - later_alone * ways
+        account[SPREAD] += (chosen * product(information, chosen)).sum(axis=0)
+        account[DEFICIT:] = product(later, chosen) - later_alone * ways
 
 
 def directions(state: Fit, row: int, setting: Setting) -> Floats:
@@ -71,7 +72,8 @@ def at_least(account: Floats, state: Fit, rho: float, scale: float) -> Floats:
     q is that of `rule_out_span`, whose event bounds |e'(θ̂ − θ)| by the last term.
     """
     deficits, inverse = account[DEFICIT:], state.estimate.inverse
-    mapped = inverse @ deficits
+    mapped = product(inverse, deficits)
     unsure = (mapped * deficits).sum(axis=0) + rho * (mapped * mapped).sum(axis=0)
-    sure: Floats = account[TOTAL] + state.score @ mapped - scale * np.sqrt(np.maximum(unsure, 0.0))
+    likely = (mapped * state.score.reshape(-1, 1)).sum(axis=0)
+    sure: Floats = account[TOTAL] + likely - scale * np.sqrt(np.maximum(unsure, 0.0))
     return sure

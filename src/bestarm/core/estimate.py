@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from bestarm.core.algebra import inner, inverse_of, log_det, product, times
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.coordinates import none_at_all, row_coordinates, span_coordinates
@@ -104,10 +105,10 @@ def ridge(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
     """Regularised least squares: `V = λI + X' diag(pulls) X`, `θ̂ = V⁻¹ X' reward_sums`, `values = Xθ̂`."""
     features = setting.features
     matrix = weighted_gram(features, pulls) + setting.regulariser * np.eye(features.shape[1])
-    inverse = np.ascontiguousarray(np.linalg.inv(matrix))
-    log_det = np.linalg.slogdet(matrix)[1] - features.shape[1] * np.log(setting.regulariser)
+    inverse = inverse_of(matrix)
+    grown = log_det(matrix) - features.shape[1] * math.log(setting.regulariser)
     return View(
-        pulls.sum(), fitted(features, inverse, reward_sums), np.empty(0), inverse, log_det, setting.sigma, 1.0
+        pulls.sum(), fitted(features, inverse, reward_sums), np.empty(0), inverse, grown, setting.sigma, 1.0
     )
 
 
@@ -118,23 +119,22 @@ def span(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
     """
     features = setting.features
     matrix = weighted_gram(features, pulls)
-    inverse = np.ascontiguousarray(np.linalg.inv(matrix))
-    identity = np.eye(features.shape[1])
-    log_det = np.linalg.slogdet(identity + matrix / setting.pseudo_count)[1]
+    inverse = inverse_of(matrix)
+    grown = log_det(np.eye(features.shape[1]) + matrix / setting.pseudo_count)
     return View(
-        pulls.sum(), fitted(features, inverse, reward_sums), np.empty(0), inverse, log_det, setting.sigma, 1.0
+        pulls.sum(), fitted(features, inverse, reward_sums), np.empty(0), inverse, grown, setting.sigma, 1.0
     )
 
 
 def weighted_gram(features: Floats, weights: Counts) -> Floats:
     """`Σ_k weights_k x_k x_k'`, from whole numbers, so that it never drifts."""
     weighted = features * weights.astype(np.float64).reshape(-1, 1)
-    return np.ascontiguousarray(features.T) @ weighted
+    return product(np.ascontiguousarray(features.T), weighted)
 
 
 def fitted(features: Floats, inverse: Floats, reward_sums: Floats) -> Floats:
     """`X V⁻¹ X' S`, the estimated value of every arm."""
-    return features @ (inverse @ (reward_sums @ features))
+    return times(features, times(inverse, (features * reward_sums.reshape(-1, 1)).sum(axis=0)))
 
 
 def foresee_nothing(view: View, arm: int, weight: float, setting: Setting) -> View:
@@ -145,8 +145,8 @@ def foresee_nothing(view: View, arm: int, weight: float, setting: Setting) -> Vi
 def foresee(view: View, arm: int, weight: float, setting: Setting) -> View:
     """The view after `weight` more pulls of an arm whose rewards are not known yet (Sherman–Morrison)."""
     row = setting.features[arm]
-    toward = view.inverse @ row
-    shrunk = view.inverse - np.outer(toward, toward) * (weight / (1.0 + weight * np.dot(row, toward)))
+    toward = times(view.inverse, row)
+    shrunk = view.inverse - np.outer(toward, toward) * (weight / (1.0 + weight * inner(row, toward)))
     return View(view.samples, view.values, view.widths, shrunk, view.log_det, view.noise, view.grain)
 
 
@@ -175,15 +175,21 @@ def absorb_row(state: Totals, arm: int, reward: float, setting: Setting) -> Tota
     sums[arm] += reward
     if (view.samples + 1) % RENEWED == 0:
         return Totals(pulls, sums, ridge(pulls, sums, setting), 0.0)
-    toward = view.inverse @ row
-    gain = 1.0 + np.dot(row, toward)
+    toward = times(view.inverse, row)
+    gain = 1.0 + inner(row, toward)
     inverse = view.inverse - np.outer(toward, toward) / gain
     values = fitted(setting.features, inverse, sums)
     return Totals(
         pulls,
         sums,
         View(
-            view.samples + 1, values, view.widths, inverse, view.log_det + np.log(gain), view.noise, view.grain
+            view.samples + 1,
+            values,
+            view.widths,
+            inverse,
+            view.log_det + math.log(gain),
+            view.noise,
+            view.grain,
         ),
         0.0,
     )

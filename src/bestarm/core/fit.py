@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bestarm.core.algebra import extremes, inverse_of, log_det, product, times
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading
@@ -73,9 +74,10 @@ def contrasts(batch: Batch, features: Floats) -> tuple[Floats, Floats]:
     """
     weights = batch.pulls.astype(np.float64)
     rows = features[batch.arms] - features[batch.arms[0]]
-    rows = rows - (weights @ rows) / weights.sum()
-    information = np.ascontiguousarray(rows.T) @ (rows * weights.reshape(-1, 1))
-    return information, (batch.sums - weights * (batch.sums.sum() / weights.sum())) @ rows
+    rows = rows - (rows * weights.reshape(-1, 1)).sum(axis=0) / weights.sum()
+    information = product(np.ascontiguousarray(rows.T), rows * weights.reshape(-1, 1))
+    off = batch.sums - weights * (batch.sums.sum() / weights.sum())
+    return information, (rows * off.reshape(-1, 1)).sum(axis=0)
 
 
 def learn(state: Fit, batch: Batch, information: Floats, score: Floats, rho: float, setting: Setting) -> Fit:
@@ -96,14 +98,14 @@ def learn(state: Fit, batch: Batch, information: Floats, score: Floats, rho: flo
     state.score[:] += score
     samples = state.estimate.samples + brought
     determined, inverse = inverted(state.information, state.determined)
-    values = setting.features @ (inverse @ state.score)
+    values = times(setting.features, times(inverse, state.score))
     values += (state.sums.sum() - (state.pulls * values).sum()) / samples
-    log_det = np.linalg.slogdet(np.eye(inverse.shape[0]) + state.information / rho)[1]
+    grown = log_det(np.eye(inverse.shape[0]) + state.information / rho)
     noise = steering_noise(residual, freedom, values, setting.sigma)
     return Fit(
         state.pulls,
         state.sums,
-        View(samples, values, state.estimate.widths, inverse, log_det, noise, 1.0),
+        View(samples, values, state.estimate.widths, inverse, grown, noise, 1.0),
         state.information,
         state.score,
         determined,
@@ -121,9 +123,8 @@ def learn(state: Fit, batch: Batch, information: Floats, score: Floats, rho: flo
 def inverted(information: Floats, determined: bool) -> tuple[bool, Floats]:
     """Whether the information has an inverse, and that; if it has none, one that steers the first batches."""
     if not determined:
-        lengths = np.linalg.eigvalsh(information)
-        longest = lengths[-1]
-        determined = bool(lengths[0] > DETERMINED * longest)
+        shortest, longest = extremes(information)
+        determined = shortest > DETERMINED * longest
         if not determined:
             information = information + max(longest, 1.0) * DETERMINED * np.eye(information.shape[0])
-    return determined, np.ascontiguousarray(np.linalg.inv(information))
+    return determined, inverse_of(information)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from bestarm.core.arrays import Floats
+from bestarm.core.elementwise import exp, log, log1p
 
 LOG_2, SQRT_2, SQRT_PI = math.log(2.0), math.sqrt(2.0), math.sqrt(math.pi)
 # c₉ to c₀ of the tail of the normal distribution, and how much too large it may make a logarithm.
@@ -29,7 +30,7 @@ def log_worths(totals: Floats, weights: Floats, sigma: float, rho: float) -> Flo
     [0.0, 2.94]
     """
     z = totals / (sigma * np.sqrt(weights + rho))
-    worths: Floats = LOG_2 - 0.5 * np.log1p(weights / rho) + 0.5 * z * z + log_below(z)
+    worths: Floats = LOG_2 - 0.5 * log1p(weights / rho) + 0.5 * z * z + log_below(z)
     worths[~(weights > 0.0)] = 0.0
     return worths
 
@@ -48,8 +49,8 @@ def log_below(z: Floats) -> Floats:
     power = np.zeros(z.shape[0])
     for place in range(len(TAIL)):
         power = power * t + TAIL[place]
-    tails = np.log(t) + power - x * x
-    below, far = np.log1p(-0.5 * np.exp(tails)), z < 0.0
+    tails = log(t) + power - x * x
+    below, far = log1p(-0.5 * exp(tails)), z < 0.0
     below[far] = tails[far] - LOG_2
     lower: Floats = below - TAIL_ERROR
     return lower
@@ -66,8 +67,8 @@ def log_means(logs: Floats, weights: Floats) -> tuple[Floats, Floats]:
         highest = np.maximum(highest, logs[step])
     total = np.zeros(logs.shape[1])
     for step in range(logs.shape[0]):
-        total += weights[step] * np.exp(logs[step] - highest)
-    return highest, highest + np.log(total)
+        total += weights[step] * exp(logs[step] - highest)
+    return highest, highest + log(total)
 
 
 def one_sided(z: float) -> tuple[float, float, float]:

@@ -13,9 +13,9 @@ from folders import quick_folder
 from stored import PROBLEM, create, look, send
 from uploads import batch, small_problem
 
+from bestarm.chain import CANONICAL, body_in, charter, link
 from bestarm.core.tally import Tally
 from bestarm.errors import ServiceError, UserError
-from bestarm.protocol.chain import CANONICAL, body_in, charter, link
 from bestarm.protocol.decision import TOLERANCE
 from bestarm.protocol.entries import ENTRIES, Correction, Join
 from bestarm.protocol.server import Server

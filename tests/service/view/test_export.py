@@ -12,9 +12,9 @@ from folders import quick_folder
 from stored import PROBLEM, create, look, send
 from uploads import batch
 
+from bestarm.chain import CANONICAL, charter, link
 from bestarm.core.tally import Tally
 from bestarm.errors import ServiceError, UserError
-from bestarm.protocol.chain import CANONICAL, charter, link
 from bestarm.protocol.entries import Close, Correction, Entry, Join, Reopen, Upload, body_of
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.protocol.server import Server

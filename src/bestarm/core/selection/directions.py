@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bestarm.core.algebra import inner, product, times
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.breaking import Reading
 from bestarm.core.fit import Fit
@@ -40,9 +41,9 @@ def serve(
     needs[leader] = 0.0
     start = PRIOR * steps / max(state.estimate.samples, 1)
     inverse = state.estimate.inverse / start
-    mapped = features @ inverse
+    mapped = product(features, inverse)
     spread = row_products(mapped, features)  # z'B⁻¹z of every arm
-    toward = spread - 2.0 * mapped @ features[leader] + spread[leader]  # y'B⁻¹y of every direction
+    toward = spread - 2.0 * times(mapped, features[leader]) + spread[leader]  # y'B⁻¹y of every direction
     planned = np.zeros(setting.arms, np.int64)
     planned[leader] = 1
     middle, done = features[leader].copy(), 1
@@ -51,9 +52,9 @@ def serve(
         share = done * take / (done + take)
         best = most_telling(features, inverse, spread, middle, leader, int(np.argmax(needs * toward)), share)
         offset = features[best] - middle
-        along = inverse @ offset
-        gain = share / (1.0 + share * np.dot(offset, along))
-        seen = features @ along
+        along = times(inverse, offset)
+        gain = share / (1.0 + share * inner(offset, along))
+        seen = times(features, along)
         inverse = inverse - gain * np.outer(along, along)
         spread = np.maximum(spread - gain * seen * seen, 0.0)
         toward = np.maximum(toward - gain * (seen - seen[leader]) ** 2, 0.0)
@@ -71,10 +72,10 @@ def most_telling(
     features: Floats, inverse: Floats, spread: Floats, middle: Floats, leader: int, arm: int, share: float
 ) -> int:
     """The arm z that lowers y'B⁻¹y most: argmax (u'B⁻¹y)²/(1 + s u'B⁻¹u), u = z − m."""
-    wanted = inverse @ (features[leader] - features[arm])
-    centre = inverse @ middle
-    told = features @ wanted - np.dot(middle, wanted)
-    length = np.maximum(spread - 2.0 * features @ centre + np.dot(middle, centre), 0.0)
+    wanted = times(inverse, features[leader] - features[arm])
+    centre = times(inverse, middle)
+    told = times(features, wanted) - inner(middle, wanted)
+    length = np.maximum(spread - 2.0 * times(features, centre) + inner(middle, centre), 0.0)
     return int(np.argmax(told * told / (1.0 + share * length)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bestarm.core.algebra import product, times
 from bestarm.core.arrays import Counts
 from bestarm.core.breaking import Reading
 from bestarm.core.making import one_arm
@@ -20,8 +21,8 @@ def greedy(pulls: Counts, view: View, reading: Reading, setting: Setting) -> int
     Departure: the paper prints argmax; with argmax it does not stop. LinGapE's rule is argmin.
     """
     features = setting.features
-    mapped = features @ view.inverse
-    toward = mapped @ (features[reading.leader] - features[reading.challenger])
+    mapped = product(features, view.inverse)
+    toward = times(mapped, features[reading.leader] - features[reading.challenger])
     return int(np.argmax(toward * toward / (1.0 + row_products(mapped, features))))
 
 

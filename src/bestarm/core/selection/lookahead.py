@@ -8,6 +8,7 @@ import numpy as np
 
 from bestarm.core.arrays import Counts
 from bestarm.core.breaking import Reading
+from bestarm.core.elementwise import log
 from bestarm.core.making import spread
 from bestarm.core.rules import Selection
 from bestarm.core.selection.greedy import greedy
@@ -36,7 +37,7 @@ def track(pulls: Counts, view: View, reading: Reading, setting: Setting) -> int:
     if 2.0 * counts[leader] ** 2 < (counts * counts).sum():
         return leader
     margin = np.maximum(values[leader] - values, 0.0)
-    cost = margin * margin / (2.0 * sigma * sigma * (1.0 / counts[leader] + 1.0 / counts)) + np.log(counts)
+    cost = margin * margin / (2.0 * sigma * sigma * (1.0 / counts[leader] + 1.0 / counts)) + log(counts)
     cost[leader] = np.inf
     return int(cost.argmin())
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from bestarm.core.algebra import times
 from bestarm.core.arrays import Counts, Flags, Floats, Random
 from bestarm.core.breaking import Reading
 from bestarm.core.estimate import weighted_gram
@@ -66,8 +67,8 @@ def best_design(features: Floats, left: Flags) -> tuple[Floats, float]:
                 if left[i] and left[k] and lengths[i, k] > worst:
                     first, second, worst = i, k, lengths[i, k]
         step += 1
-        toward = inverse @ (features[first] - features[second])
-        best = int(np.argmax((features @ toward) ** 2))
+        toward = times(inverse, features[first] - features[second])
+        best = int(np.argmax(times(features, toward) ** 2))
         share = 2.0 / (step + 2.0)
         moved = share * math.sqrt((shares * shares).sum() - 2.0 * shares[best] + 1.0)
         if step == STEPS or moved < STILL * math.sqrt((shares * shares).sum()):

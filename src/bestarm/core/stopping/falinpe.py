@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from bestarm.core.arrays import Floats
 from bestarm.core.breaking import Reading
@@ -29,9 +29,9 @@ def falinpe_scale(view: View, setting: Setting) -> float:
     agents, gamma1 = setting.agents, setting.gamma1
     gamma2 = setting.gamma_over / setting.gamma_under
     inside = 1.0 + (1.0 + gamma2 * agents) * view.samples / (min(gamma1, 1.0) * setting.regulariser)
-    noise = setting.sigma * np.sqrt(setting.dimension * np.log(2.0 / setting.delta * inside))
-    inflation = np.sqrt(2.0 * gamma1) * agents + np.sqrt(1.0 + gamma1 * agents)
-    return float(np.sqrt(setting.regulariser) + inflation * noise)
+    noise = setting.sigma * math.sqrt(setting.dimension * math.log(2.0 / setting.delta * inside))
+    inflation = math.sqrt(2.0 * gamma1) * agents + math.sqrt(1.0 + gamma1 * agents)
+    return float(math.sqrt(setting.regulariser) + inflation * noise)
 
 
 def radii(state: Totals, setting: Setting) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bestarm.core.arrays import Floats
@@ -31,7 +33,9 @@ def famabpe_scale(view: View, setting: Setting) -> float:
     """The radius of an arm with one pull."""
     gamma = setting.gamma_over / setting.gamma_under
     spread = (1.0 + gamma * setting.agents) * view.samples
-    return float(setting.sigma * np.sqrt(2.0 * np.log(4.0 * setting.counted / setting.delta * spread * spread)))
+    return float(
+        setting.sigma * math.sqrt(2.0 * math.log(4.0 * setting.counted / setting.delta * spread * spread))
+    )
 
 
 def radii(state: Totals, setting: Setting) -> Floats:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from bestarm.core.arrays import Floats
 from bestarm.core.batch import Batch
 from bestarm.core.bets import PAIR
 from bestarm.core.breaking import Reading
 from bestarm.core.coordinates import none_at_all
+from bestarm.core.elementwise import log1p
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import still_missing, who_leads, with_evidence
 from bestarm.core.mixture import LOG_2, log_worths
@@ -101,7 +100,7 @@ def judge(view: View, account: Floats, setting: Setting) -> tuple[Reading, Float
     """What the accounts come to."""
     level, rho = math.log(1.0 / ((1.0 - SHARE) * setting.delta)), setting.pseudo_count
     worths = log_worths(account[Z] / account[SCALE], account[V], 1.0, rho)
-    prices = 0.5 * np.log1p(account[V] / rho) - LOG_2
+    prices = 0.5 * log1p(account[V] / rho) - LOG_2
     return last_by_items(view, worths, still_missing(worths, prices, account[V], level), level)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from bestarm.core.arrays import Floats
 from bestarm.core.breaking import Reading
@@ -24,8 +24,8 @@ def lingape(state: Totals, setting: Setting) -> Reading:
 
 def lingape_scale(view: View, setting: Setting) -> float:
     """C: the radius of a direction of length 1 in the norm of V⁻¹."""
-    log_term = 2.0 * np.log(setting.counted) + 0.5 * view.log_det - np.log(setting.delta)
-    return float(setting.sigma * np.sqrt(2.0 * log_term) + np.sqrt(setting.regulariser))
+    log_term = 2.0 * math.log(setting.counted) + 0.5 * view.log_det - math.log(setting.delta)
+    return float(setting.sigma * math.sqrt(2.0 * log_term) + math.sqrt(setting.regulariser))
 
 
 def radii(state: Totals, setting: Setting) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bestarm.core.arrays import Floats
 from bestarm.core.breaking import Reading, read
+from bestarm.core.elementwise import log1p
 from bestarm.core.estimate import SEPARATE
 from bestarm.core.mixture import LOG_2, one_sided
 from bestarm.core.parameters import PSEUDO_COUNT
@@ -38,7 +39,7 @@ def pairs(state: Totals, setting: Setting) -> Reading:
     pulls, view = state.pulls, state.estimate
     leader = int(np.argmax(view.values))
     sigma, delta = noise_of_totals(pulls, state.sums, state.squares, view.values, setting.arms, setting)
-    level = float(np.log((setting.counted - 1) / delta))
+    level = math.log((setting.counted - 1) / delta)
     own = float(pulls[leader])  # Python computes much faster with its own numbers than with numpy's
     widths = np.zeros(setting.arms)
     counted, radius = 0.0, 0.0
@@ -114,7 +115,7 @@ def mixture_radii(state: Totals, setting: Setting) -> Floats:
     rho = setting.pseudo_count
     values = state.estimate.values
     sigma, delta = noise_of_totals(state.pulls, state.sums, state.squares, values, setting.arms, setting)
-    threshold = np.log(setting.counted / delta) + 0.5 * np.log1p(counts / rho)
+    threshold = math.log(setting.counted / delta) + 0.5 * log1p(counts / rho)
     radii: Floats = sigma * np.sqrt(2.0 * (counts + rho) / (counts * counts) * threshold)
     return radii
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bestarm.core.breaking import Reading, read
@@ -31,7 +33,7 @@ def normal_quantile(tail: float) -> float:
     >>> round(normal_quantile(0.025), 3)
     1.96
     """
-    t = np.sqrt(-2.0 * np.log(tail))
+    t = math.sqrt(-2.0 * math.log(tail))
     above, below = 2.515517 + 0.802853 * t + 0.010328 * t * t, 1.0 + 1.432788 * t + 0.189269 * t * t
     return float(t - above / (below + 0.001308 * t**3))
 

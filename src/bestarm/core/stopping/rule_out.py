@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading
 from bestarm.core.coordinates import none_at_all
+from bestarm.core.elementwise import log1p
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import left_over
 from bestarm.core.mixture import LOG_2, log_worths
@@ -103,7 +102,7 @@ def judge(
     shape, rho = (accounts.shape[0], setting.arms), setting.pseudo_count
     totals, weights = accounts[:, 0].copy().reshape(-1), accounts[:, 1].copy().reshape(-1)
     worths = log_worths(totals + setting.epsilon * weights, weights, sigma, rho).reshape(shape)
-    prices = (0.5 * np.log1p(weights / rho) - LOG_2).reshape(shape)
+    prices = (0.5 * log1p(weights / rho) - LOG_2).reshape(shape)
     return left_over(view, worths, prices, weights.reshape(shape), leaders, level, setting.epsilon)
 
 

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 
+from bestarm.core.algebra import product
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading, settled
 from bestarm.core.coordinates import difference_coordinates
 from bestarm.core.directions import DEFICIT, SPREAD, WEIGHT, at_least, collect
+from bestarm.core.elementwise import log1p
 from bestarm.core.estimate import foresee
 from bestarm.core.fit import Fit, begin_with, contrasts, learn
 from bestarm.core.left_over import cost_of, left_over, with_evidence
@@ -94,7 +96,7 @@ def judge(state: Fit, accounts: Floats, leaders: Counts, setting: Setting) -> tu
         weights, spreads = accounts[row, WEIGHT], accounts[row, SPREAD]
         totals = at_least(accounts[row], state, rho, scale) + epsilon * weights
         worths[row] = log_worths(totals, spreads, sigma, rho) + math.log(1.0 - ALL_AT_ONCE)
-        prices[row] = 0.5 * np.log1p(spreads / rho) - LOG_2
+        prices[row] = 0.5 * log1p(spreads / rho) - LOG_2
         if row == 0 or epsilon > 0.0:
             lengths = np.sqrt(confidence(setting.features - setting.features[leader], state, rho))
             out = view.values[leader] - view.values + epsilon >= scale * lengths
@@ -104,7 +106,7 @@ def judge(state: Fit, accounts: Floats, leaders: Counts, setting: Setting) -> tu
         view, worths, prices, accounts[:, WEIGHT].copy(), leaders, level, epsilon
     )
     ways = setting.features - setting.features[reading.leader]
-    pulls = view.samples * np.max(missing * row_products(ways @ view.inverse, ways))
+    pulls = view.samples * np.max(missing * row_products(product(ways, view.inverse), ways))
     return with_evidence(reading.leader, missing, view.samples, pulls, settled(reading)), against, missing
 
 

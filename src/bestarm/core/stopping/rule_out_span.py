@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from bestarm.core.algebra import product
 from bestarm.core.arrays import Floats
 from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading, read
@@ -52,7 +55,7 @@ def fold(state: Fit, batch: Batch, setting: Setting) -> Fit:
     leader = int(np.argmax(view.values))
     directions = setting.features - setting.features[leader]
     lengths = np.sqrt(confidence(directions, learned, setting.pseudo_count))
-    scale = sigma * np.sqrt(2.0 * level + view.log_det)
+    scale = sigma * math.sqrt(2.0 * level + view.log_det)
     reading = read(view.values, leader, lengths, 0.0, scale, setting.epsilon)
     against = speaks_against(view.values[leader] - view.values + setting.epsilon, lengths * sigma, view.log_det)
     against[leader] = 0.0
@@ -82,13 +85,13 @@ def confidence(directions: Floats, state: Fit, rho: float) -> Floats:
     """q(y) of every direction y; infinite where nothing is known yet, and 0 where there is no difference."""
     if not state.determined:
         return np.where((directions != 0.0).sum(axis=1) > 0, np.inf, 0.0)
-    mapped = directions @ state.estimate.inverse
+    mapped = product(directions, state.estimate.inverse)
     return row_products(mapped, directions) + rho * row_products(mapped, mapped)
 
 
 def known_of(directions: Floats, state: Fit) -> Floats:
     """How much information there is about every direction, `1/(y'Ã⁻¹y)`; 0 where there is no difference."""
-    spread = row_products(directions @ state.estimate.inverse, directions)
+    spread = row_products(product(directions, state.estimate.inverse), directions)
     return np.where(spread > 0.0, 1.0 / np.where(spread > 0.0, spread, 1.0), 0.0)
 
 

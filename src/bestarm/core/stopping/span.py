@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from bestarm.core.algebra import product
 from bestarm.core.arrays import Floats
 from bestarm.core.breaking import Reading, read
 from bestarm.core.estimate import SPAN as SPAN_MODEL
@@ -46,15 +49,15 @@ def span_reading(view: View, sigma: float, delta: float, setting: Setting) -> Re
 
 def span_widths(directions: Floats, view: View, setting: Setting) -> Floats:
     """√q(y) of every direction y."""
-    mapped = directions @ view.inverse
+    mapped = product(directions, view.inverse)
     spread = row_products(mapped, directions) + setting.pseudo_count * row_products(mapped, mapped)
     return np.sqrt(spread)
 
 
 def span_scale(view: View, sigma: float, delta: float) -> float:
     """`σ √(2 · threshold)`."""
-    threshold = np.log(1.0 / delta) + 0.5 * view.log_det
-    return float(sigma * np.sqrt(2.0 * threshold))
+    threshold = math.log(1.0 / delta) + 0.5 * view.log_det
+    return sigma * math.sqrt(2.0 * threshold)
 
 
 def radii(state: Totals, setting: Setting) -> Floats:

@@ -10,6 +10,7 @@ from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading
 from bestarm.core.coordinates import none_at_all
+from bestarm.core.elementwise import exp, log
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import left_over
 from bestarm.core.mixture import log_means
@@ -19,9 +20,9 @@ from bestarm.core.setting import Setting
 from bestarm.core.state import View
 
 STEPS = 13
-RATIOS = 0.02 * 200.0 ** (np.arange(STEPS) / (STEPS - 1.0))  # log odds ratios, from 0.02 to 4
+RATIOS = 0.02 * exp(math.log(200.0) * (np.arange(STEPS) / (STEPS - 1.0)))  # log odds ratios, from 0.02 to 4
 # What each of them is given of the wealth: most effects lie around 0.3, few are ten times smaller or larger.
-WEIGHTS = np.exp(-0.5 * (np.log(RATIOS / 0.3) / 1.2) ** 2)
+WEIGHTS = exp(-0.5 * (log(RATIOS / 0.3) / 1.2) ** 2)
 WEIGHTS /= WEIGHTS.sum()
 FORGET = 0.5  # what a site's earlier batches count for beside its last one
 LEAST_RATE = 1e-6
@@ -137,10 +138,10 @@ def log_tables(
     high = ratio * low / (1.0 + more * low)
     both = share * high + (1.0 - share) * low
     logs: Floats = (
-        yes * np.log(high / both)
-        + (one - yes) * np.log((1.0 - high) / (1.0 - both))
-        + yes_other * np.log(low / both)
-        + (other - yes_other) * np.log((1.0 - low) / (1.0 - both))
+        yes * log(high / both)
+        + (one - yes) * log((1.0 - high) / (1.0 - both))
+        + yes_other * log(low / both)
+        + (other - yes_other) * log((1.0 - low) / (1.0 - both))
     )
     return logs
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bestarm.core.arrays import Floats
@@ -39,8 +41,8 @@ def ugapec(state: Totals, setting: Setting) -> Reading:
 def ugapec_scale(view: View, setting: Setting) -> float:
     """The radius of an arm with one pull."""
     spread = float(view.samples)
-    log_term = np.log(4.0 * setting.counted * spread * spread * spread / setting.delta)
-    return float(setting.sigma * np.sqrt(2.0 * log_term))
+    log_term = math.log(4.0 * setting.counted * spread * spread * spread / setting.delta)
+    return float(setting.sigma * math.sqrt(2.0 * log_term))
 
 
 def radii(state: Totals, setting: Setting) -> Floats:

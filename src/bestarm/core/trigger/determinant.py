@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from bestarm.core.algebra import inner, times
 from bestarm.core.breaking import Reading
 from bestarm.core.parameters import GAMMA1, GAMMA2
 from bestarm.core.rules import Trigger
@@ -18,7 +17,7 @@ def determinant(view: View, reading: Reading, arm: int, setting: Setting) -> int
     One arm x is pulled between two uploads, so the ratio of determinants is `1 + n ‖x‖²_{V⁻¹}`.
     """
     row = setting.features[arm]
-    step, most = np.dot(row, view.inverse @ row), count(view, reading, arm, setting)
+    step, most = inner(row, times(view.inverse, row)), count(view, reading, arm, setting)
     return exceed(step, setting.gamma1) if most * step > setting.gamma1 else most
 
 

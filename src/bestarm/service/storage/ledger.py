@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bestarm.agreement import Agreement
+from bestarm.chain import link
 from bestarm.core.counting import messages
 from bestarm.core.plan import Plan
 from bestarm.differences import NOBODY, Comparisons, Differences, differences
 from bestarm.methods.composed import batch_of
 from bestarm.oddities import Oddities, Oddity
-from bestarm.protocol.chain import link
 from bestarm.protocol.entries import Correction, Entry, FromSite, Join, Upload
 from bestarm.protocol.messages import MOST_PULLS, Download, Stop, plan_to_json
 from bestarm.protocol.server import Server

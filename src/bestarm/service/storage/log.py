@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, case, select
 
+from bestarm.chain import CANONICAL, link
 from bestarm.core.plan import Plan
 from bestarm.errors import ServiceError, UserError
-from bestarm.protocol.chain import CANONICAL, link
 from bestarm.protocol.entries import Entry, FromSite, Upload, body_of, entry_from
 from bestarm.protocol.messages import plan_from_json, verdict_from_json
 from bestarm.service.storage.ledger import Ledger, OutOfRange, Recorded, plan_text

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bestarm.agreement import Agreement
+from bestarm.chain import charter
 from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
 from bestarm.differences import Differences
 from bestarm.methods import Method, Verdict
 from bestarm.oddities import Oddity
 from bestarm.problem import Problem
-from bestarm.protocol.chain import charter
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Reopen, Upload
 
 ByHand = Correction | ArmAdded | ArmWithdrawn | Close | Reopen  # what people do to a study, or its own end

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import sqlalchemy
 
+from bestarm.chain import CANONICAL
 from bestarm.core.tally import Tally
 from bestarm.errors import ProblemWarning, ServiceError, UserError, either
 from bestarm.methods import Kind, Method, Parameter, Verdict, federated, method
 from bestarm.names import check_name
 from bestarm.problem import Problem
 from bestarm.problem.visible import check_visible
-from bestarm.protocol.chain import CANONICAL
 from bestarm.protocol.decision import agree
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import upload_from_json, verdict_from_json, verdict_to_json

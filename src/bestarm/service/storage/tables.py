@@ -55,7 +55,7 @@ entries = Table(
     Column("body", Text, nullable=False),  # JSON, as protocol.entries.body_of
     Column("received_at", String(32), nullable=False),
     Column("decision", Text),  # JSON, the verdict, where the study was decided
-    Column("digest", String(64), nullable=False),  # as protocol.chain.link
+    Column("digest", String(64), nullable=False),  # as chain.link
     # JSON, [[arm, how often], …]. It can be long and is seldom read, so nothing stands behind it.
     Column("plan", Text),
     UniqueConstraint("study_id", "id"),

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bestarm.chain import CANONICAL, body_in, charter, link
 from bestarm.errors import ServiceError, UserError
 from bestarm.methods import METHODS, Verdict, method
 from bestarm.problem import Problem
-from bestarm.protocol.chain import CANONICAL, body_in, charter, link
 from bestarm.protocol.decision import agree
 from bestarm.protocol.entries import ENTRIES, Entry, Upload, entry_from
 from bestarm.protocol.messages import upload_from_json, verdict_from_json, verdict_to_json

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from bestarm.protocol.chain import CANONICAL, charter, link
+from bestarm.chain import CANONICAL, charter, link
 
 revision = "5"
 down_revision = "4"
