@@ -17,6 +17,7 @@ from bestarm.protocol.entries import (
     Entry,
     Join,
     Reopen,
+    Restored,
     body_of,
 )
 
@@ -79,7 +80,7 @@ def changed(entry: Entry) -> Entry:
             return replace(entry, tally=Tally.from_rows(rows, entry.tally.size))
         case Join():
             return replace(entry, plate=(entry.plate or 0) + 1)
-        case ArmAdded() | ArmWithdrawn() | Close() | Reopen():
+        case ArmAdded() | ArmWithdrawn() | Close() | Reopen() | Restored():
             return replace(entry, reason=entry.reason + " and more")
 
 

@@ -152,6 +152,30 @@ def reopen(
     _set_state(name, "reopen", reason, resolve(url, token, study, agent=agent), output)
 
 
+@app.command()
+def restored(
+    name: Name = None,
+    reason: Reason = "",
+    url: Url = None,
+    token: Token = None,
+    study: Study = None,
+    journal: Journal = None,
+    output: Output = Format.table,
+) -> None:
+    """Say, once, that the server's log was put back from a backup: sites send again what it has lost.
+
+    Until then a site whose uploads are gone is refused. Nothing is counted twice, and what sites send comes in
+    the order in which they had sent it.
+    """
+    settings = resolve(url, token, study)
+    with Connection.to(settings) as connection:
+        found = connection.call("POST", f"{place(settings, name)}/restored", {"reason": reason})
+    if output is Format.json:
+        print_json(found)
+    else:
+        print_table(found["sentence"])
+
+
 @app.command("log")
 def entries(
     name: Name = None,

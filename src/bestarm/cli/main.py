@@ -34,6 +34,7 @@ COMMANDS = {
     "ask": ("site", "", "At a site: which experiments to do next."),
     "tell": ("site", "", "At a site: what came out of an experiment."),
     "correct": ("told", "", "At a site: a told reward was wrong, and this is the right one."),
+    "audit": ("told", "", "At a site: does the server's log still have what was sent?"),
     "history": ("told", "", "At a site: what was told, with corrections."),
     "cannot": ("told", "", "At a site: an option can't be done any more, or again."),
     "give-back": ("site", "", "At a site: an experiment can't be done; its place is handed out again."),

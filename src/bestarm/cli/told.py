@@ -15,6 +15,7 @@ from bestarm.cli.site import Output, Yes, at_site, outlook, report, trial_number
 from bestarm.client import worksheet
 from bestarm.client.history import COLUMNS
 from bestarm.client.lab import Lab
+from bestarm.errors import ServiceError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -60,6 +61,23 @@ def correct(
     if new and waits:
         did += f" {count(waits, 'correction')} will be sent when the server can be reached."
     report(lab, output, f"{did} {lab.notice or outlook(lab)}" if new else did)
+
+
+@app.command()
+@at_site
+def audit(lab: Lab, output: Output = Format.table) -> None:
+    """Check that the server's log still has this site's uploads, unchanged; exit code 1 if it has not.
+
+    The journal keeps a receipt of every upload. A server that lost, changed or moved one, or anything that
+    stands before it in the log, can't show the same receipt again.
+    """
+    found = lab.audit()
+    if output is Format.json:
+        print_json({"holds": found.holds, "uploads": found.uploads, "wrong": list(found.wrong)})
+    elif found.holds:
+        say(str(found))
+    if not found.holds:
+        raise ServiceError(str(found))
 
 
 @app.command()

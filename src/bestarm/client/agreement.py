@@ -60,8 +60,10 @@ def check_sequence(journal: Journal, agent: Agent | None, theirs: int) -> None:
             "fewer, so it is an old copy, or another journal is in use for the same agent; use that one, or "
             "ask for a new agent name and start a new journal."
         )
+    name = "NAME" if journal.identity is None else journal.identity.study
     if theirs < answered:
         raise UserError(
-            f"journal {journal.path}: the server has {theirs} uploads of this agent and answered more before, "
-            "so it has lost some; tell the coordinator, and do not go on with this journal."
+            f"journal {journal.path}: the server has {theirs} uploads of this agent and answered {answered} "
+            "before, so it has lost some: it was probably put back from a backup. Tell the coordinator, who "
+            f"says `bestarm study restored {name}` once; then this site sends them again. Nothing is lost here."
         )

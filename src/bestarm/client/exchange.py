@@ -140,7 +140,7 @@ class Exchange:
                 raise
             with self.lock:
                 reply = self._reply(answer, terms)
-                self._receive(reply)
+                self._receive(reply, (body, answer))
                 self._take_back(reply)
 
     def _call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -268,6 +268,9 @@ class Exchange:
         theirs = identity_of(answer)
         with self.lock:
             check_identity(self.journal, theirs)
+        if self._send_lost(answer):
+            said, answer = self._join()
+        with self.lock:
             check_sequence(self.journal, self.agent if self.joined else None, answer["sequence"])
             self.journal.learn_name(theirs.study)
             if self.joined:
@@ -282,6 +285,27 @@ class Exchange:
                 self.journal.append(*reply_lines(agent, reply), joined=theirs)
                 self._agent = agent
             self._before, self._met = said, True
+
+    def _send_lost(self, answer: dict[str, Any]) -> bool:
+        """Send again what the server has lost, once its coordinator has said that it was put back; if anything.
+
+        The same uploads in the same order: one that the log has after all is not counted twice.
+        """
+        restored = answer.get("restored")
+        with self.lock:
+            if not self.joined or not isinstance(restored, str) or self.journal.receipts.knows(restored):
+                return False
+            first, last = answer["sequence"] + 1, self.answered
+            lost = [one for one in self.journal.receipts.after(first - 1) if one.sequence <= last]
+            if [one.sequence for one in lost] != list(range(first, last + 1)):
+                return False  # some are of a version that kept no receipts
+        for receipt in lost:
+            again = self._call("uploads", dict(receipt.body))
+            with self.lock:
+                self.journal.keep_receipt(receipt.body, again)
+        with self.lock:
+            self.journal.note_restored(restored)
+        return bool(lost)
 
     def _join(self) -> tuple[Said, dict[str, Any]]:
         """What is said, and the answer to it."""
@@ -318,10 +342,12 @@ class Exchange:
         except UserError as error:
             raise ServiceError(f"{self.connection.url} sent an answer that can't be used: {error}") from None
 
-    def _receive(self, reply: Download | Stop) -> None:
+    def _receive(
+        self, reply: Download | Stop, receipt: tuple[dict[str, Any], dict[str, Any]] | None = None
+    ) -> None:
         with self.all_or_nothing():
             self.agent.receive(reply)
-            self.journal.append(*reply_lines(self.agent, reply))
+            self.journal.append(*reply_lines(self.agent, reply), receipt=receipt)
             self._leave_out()
 
 

@@ -20,9 +20,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bestarm.client import past
+from bestarm.client import past, receipts
 from bestarm.client.items import Items, Label, check_same, checked_items
 from bestarm.client.past import Counted, Past, Told, as_corrected
+from bestarm.client.receipts import Receipts
 from bestarm.client.upgrade import OLDER, upgrade
 from bestarm.core.plan import Plan
 from bestarm.errors import ServiceError, UserError
@@ -31,7 +32,7 @@ from bestarm.protocol.messages import Download, Stop, Trial, reply_from_json
 from bestarm.protocol.terms import Terms
 
 APPLICATION = 0x62657374  # "best", where SQLite keeps whose file it is
-VERSION = 4
+VERSION = 5
 MEMORY = ":memory:"  # instead of a path: a journal that ends with its process, for a study that does too
 SCHEMA = (
     "CREATE TABLE about (body TEXT NOT NULL)",
@@ -46,6 +47,7 @@ SCHEMA = (
     " arm TEXT NOT NULL, reward REAL NOT NULL, body TEXT NOT NULL, batch INTEGER NOT NULL DEFAULT 0,"
     " at TEXT NOT NULL DEFAULT '')",
     *past.SCHEMA,
+    *receipts.SCHEMA,
     f"PRAGMA application_id = {APPLICATION}",
 )
 
@@ -309,12 +311,13 @@ class Journal:
         joined: Identity | None = None,
         said: Said | None = None,
         reasons: Mapping[str, str] | None = None,
+        receipt: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None,
     ) -> None:
         """Add lines in one transaction; once this returns they survive anything.
 
         A download says how many uploads are answered, and their batches shrink.
         `joined` says, with the first line, whose journal this is; `said` how the site works from now on, and
-        `reasons` why.
+        `reasons` why; `receipt` is an upload and the server's answer to it.
         """
         run = self._database.execute
         with self._explained("written"), self._transaction():
@@ -322,6 +325,8 @@ class Journal:
                 run("INSERT INTO about VALUES (?)", [json.dumps(joined.to_json())])
             if said is not None:
                 self._say(said)
+            if receipt is not None:
+                self.receipts.keep(*receipt)
             for arm, reason in (reasons or {}).items():
                 run("INSERT OR REPLACE INTO cannot VALUES (?, ?)", [arm, reason])
             for line in lines:
@@ -373,6 +378,22 @@ class Journal:
         """The counts that were told under a name."""
         row = self._database.execute("SELECT body FROM counted WHERE name = ?", [name]).fetchone()
         return None if row is None else str(row[0])
+
+    @property
+    def receipts(self) -> Receipts:
+        """The uploads that the server has answered, and where its log has them."""
+        return Receipts(self._database.execute)
+
+    def keep_receipt(self, body: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        """Write down where the server has an upload that it had lost."""
+        with self._explained("written"), self._transaction():
+            self.receipts.keep(body, answer)
+
+    def note_restored(self, id: str) -> None:
+        """Write down that this site has sent again what the server had lost; so are its corrections, next."""
+        with self._explained("written"), self._transaction():
+            self.receipts.note(id)
+            self.past.send_again()
 
     @property
     def past(self) -> Past:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from bestarm.client.asking import Asking
+from bestarm.client.audit import Audit, audit
 from bestarm.client.connection import Connection
 from bestarm.client.correcting import Correcting
 from bestarm.client.exchange import Exchange
@@ -210,6 +211,11 @@ class Lab:
         """What this site has told, newest last, with what was corrected; `to_pandas()` makes a table of it."""
         with self._lock:
             return history_of(self.journal, self._exchange.answered if self.joined else 0)
+
+    def audit(self) -> Audit:
+        """Whether the server's log still has every upload of this site, unchanged; its text says so."""
+        with self._link.wire:
+            return audit(self._exchange)
 
     def cannot(self, arm: str, reason: str = "") -> int:
         """This site can't do an arm from now on, for a reason that is not its rewards: the reagent is used up.

@@ -217,6 +217,12 @@ class Past:
         """The server has a correction."""
         self._run("UPDATE corrections SET answer = ? WHERE number = ?", [json.dumps(answer), number])
 
+    def send_again(self) -> None:
+        """Corrections that a server had, and may have lost, wait once more; it takes none of them twice."""
+        self._run(
+            "UPDATE corrections SET answer = '' WHERE body <> '' AND answer NOT LIKE '%\"refused\": true%'"
+        )
+
     def changes(self) -> Iterator[Change]:
         """Everything that was corrected, oldest first."""
         rows = self._run(

@@ -12,16 +12,25 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bestarm.client.past import SCHEMA
+from bestarm.client.receipts import SCHEMA as RECEIPTS
 from bestarm.fingerprint import fingerprint_of
 from bestarm.protocol.terms import Terms
 from bestarm.reward import implied_rewards, middle_of
 
 FIRST = 2  # the version that the first release wrote
-OLDER = (FIRST, 3)
+OLDER = (FIRST, 3, 4)
 
 
 def upgrade(run: Callable[..., Any], seed: str, version: int) -> None:
-    """What changes, within a transaction of the caller's."""
+    """What changes, within a transaction of the caller's: the steps from this version on, in turn."""
+    if version < 4:
+        _to_fourth(run, seed, version)
+    for statement in RECEIPTS:
+        run(statement)
+
+
+def _to_fourth(run: Callable[..., Any], seed: str, version: int) -> None:
+    """Batches in hand, what was told with its batch, arms that can't be done, and closed studies."""
     if version == FIRST:
         _from_first(run, seed)
     elif not any(column[1] == "batch" for column in run("PRAGMA table_info(batch)").fetchall()):

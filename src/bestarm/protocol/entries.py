@@ -139,10 +139,20 @@ class Reopen:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The log was put back from a backup: sites may send again what it has lost since then."""
+
+    word: ClassVar[str] = "restored"
+    id: str
+    by: str
+    reason: str = ""
+
+
 FromSite = Join | Upload  # what a plan answers
-Entry = FromSite | Correction | ArmAdded | ArmWithdrawn | Close | Reopen
+Entry = FromSite | Correction | ArmAdded | ArmWithdrawn | Close | Reopen | Restored
 ENTRIES: Mapping[str, type[Entry]] = {
-    kind.word: kind for kind in (Join, Upload, Correction, ArmAdded, ArmWithdrawn, Close, Reopen)
+    kind.word: kind for kind in (Join, Upload, Correction, ArmAdded, ArmWithdrawn, Close, Reopen, Restored)
 }
 
 

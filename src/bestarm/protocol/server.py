@@ -25,6 +25,7 @@ from bestarm.protocol.entries import (
     FromSite,
     Join,
     Reopen,
+    Restored,
     Upload,
 )
 from bestarm.protocol.fold import Fold
@@ -34,7 +35,7 @@ from bestarm.protocol.terms import Terms
 from bestarm.standing import standing
 from bestarm.verdict import Reason, Verdict
 
-SAYS_NOTHING = Join | Close  # about the arms
+SAYS_NOTHING = Join | Close | Restored  # about the arms
 CHANGES_THE_PAST = Correction | ArmAdded | ArmWithdrawn
 
 
@@ -76,6 +77,7 @@ class Server:
         self.stopped_at: int | None = None  # how many uploads there were when it was settled
         self.over_at: int | None = None  # the place of the first entry that is answered with the end
         self.closed: Reason | None = None
+        self.restored: str | None = None  # the id of the last entry that says so
         self.last_words = ""  # what could be said when it was closed
         self.asked: dict[str, int | None] = {}  # pulls in the plan that answered an agent's last entry
         self.numbers: dict[str, int] = {}  # of the agents, in the order in which they came
@@ -221,6 +223,8 @@ class Server:
                 self._close(entry.cause)
             case Reopen():
                 self.closed, self.last_words = None, ""
+            case Restored():
+                self.restored = entry.id
         if isinstance(entry, FromSite):
             if entry.agent not in self.numbers:
                 self.numbers[entry.agent] = len(self.numbers)

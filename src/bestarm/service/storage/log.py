@@ -42,6 +42,18 @@ AFTER = (
 )
 HERE = (entries.c.study_id == bindparam("study")) & (entries.c.position == bindparam("place"))
 PLAN = select(entries.c.plan).where(HERE)
+DIGEST = select(entries.c.digest).where(HERE)
+RECEIPTS = (
+    select(entries.c.sequence, entries.c.position, entries.c.digest, entries.c.received_at, entries.c.body)
+    .where(
+        entries.c.study_id == bindparam("study"),
+        entries.c.kind == Upload.word,
+        entries.c.agent == bindparam("who"),
+        entries.c.sequence > bindparam("after"),
+    )
+    .order_by(entries.c.sequence)
+    .limit(bindparam("most"))
+)
 KEEP_PLAN = entries.update().where(HERE).values(plan=bindparam("made"))
 COLUMNS = (
     "study_id",
@@ -140,6 +152,11 @@ def recall(connection: Connection, ledger: Ledger, place: int) -> Plan | None:
         raise ServiceError(
             f"study {ledger.study.name!r}: the plan at position {place + 1} of its log can't be read: {error}"
         ) from None
+
+
+def digest_at(connection: Connection, ledger: Ledger, place: int) -> str:
+    """The digest of an entry, from the database."""
+    return str(connection.execute(DIGEST, {"study": ledger.study.id, "place": place + 1}).scalar())
 
 
 def keep_plan(connection: Connection, ledger: Ledger, place: int, plan: Plan) -> None:

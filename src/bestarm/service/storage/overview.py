@@ -14,9 +14,11 @@ from bestarm.differences import Differences
 from bestarm.methods import Method, Verdict
 from bestarm.oddities import Oddity
 from bestarm.problem import Problem
-from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Reopen, Upload
+from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Reopen, Restored, Upload
 
-ByHand = Correction | ArmAdded | ArmWithdrawn | Close | Reopen  # what people do to a study, or its own end
+ByHand = (
+    Correction | ArmAdded | ArmWithdrawn | Close | Reopen | Restored
+)  # what people do to a study, or its own end
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceE
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import Method
 from bestarm.names import NAME, check_name
-from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Join, Upload
+from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Join, Restored, Upload
 from bestarm.protocol.messages import Download, Stop
 from bestarm.service.storage import clock, log, shelf, studies
 from bestarm.service.storage.counters import Counters
@@ -58,6 +58,7 @@ class Storage:
         self._shelf = Shelf()
         self._seen: dict[int, dict[str, str]] = {}
         self._arms: dict[int, tuple[str, ...]] = {}
+        self._restored: dict[int, str | None] = {}
         self._pen = Pen(self.engine)
         try:
             with self._pen.transaction() as connection:
@@ -192,7 +193,7 @@ class Storage:
         return self._submit(act, study, writes=True)
 
     def change(
-        self, study: Charter, entry: Correction | ArmAdded | ArmWithdrawn
+        self, study: Charter, entry: Correction | ArmAdded | ArmWithdrawn | Restored
     ) -> Pending[tuple[int, Overview]]:
         """Record what somebody does to a study: its position in the log, and the study after it."""
         received_at = clock.write(self.now())
@@ -202,6 +203,16 @@ class Storage:
             return position, work.look(study)
 
         return self._submit(act, study, writes=True)
+
+    def receipts(self, study: Charter, agent: str, after: int, most: int) -> list[Any]:
+        """Where the uploads of an agent stand in the log, after some of them: rows of the database."""
+        asked = {"study": study.id, "who": agent, "after": after, "most": most}
+        with self._reading() as connection:
+            return list(connection.execute(log.RECEIPTS, asked).all())
+
+    def restored(self, study: Charter) -> str | None:
+        """The id of the entry that said last that the log was put back, as far as is known here."""
+        return self._restored.get(study.id)
 
     def arms(self, study: Charter) -> tuple[str, ...]:
         """All arms that the study ever had, as far as this process knows."""
@@ -348,6 +359,7 @@ class Storage:
         for ledger in work.ledgers.values():
             self._ledgers[ledger.study.id] = ledger
             self._arms[ledger.study.id] = ledger.server.arms
+            self._restored[ledger.study.id] = ledger.server.restored
             self.grown(ledger)
         for study_id in work.reshelved:
             self._shelf.forget(study_id)

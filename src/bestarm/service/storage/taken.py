@@ -11,11 +11,15 @@ from bestarm.protocol.messages import Download, Stop
 class Taken:
     """An upload's place among the uploads, and whether the log did not have it before.
 
+    `entry` is its place in the log, and `digest` what stands there: its receipt.
+
     What it is answered is known when the transaction that takes it ends.
     """
 
     position: int
     new: bool
+    entry: int
+    digest: str
     answer: Download | Stop | None = None
 
     @property

@@ -165,7 +165,7 @@ class Work:
             self.connection.execute(change.values(stopped_at=ledger.stopped_at, verdict=decided))
         digest = ledger.seal(entry.word, body, received_at, decided)
         sealed = log.Sealed(body, received_at, decided, digest)
-        taken = Taken(len(ledger.judged), new=True)
+        taken = Taken(len(ledger.judged), True, ledger.length, digest)
         if answered:
             self._unanswered.append((ledger, ledger.length - 1, sealed, taken))
         else:
@@ -208,7 +208,8 @@ class Work:
                 ledger.server.receive(entry)
             except Conflict as error:
                 raise _refused(ledger, entry, error) from None
-        return Taken(logged.uploads, new=False, answer=self._recall(ledger, place))
+        reply = self._recall(ledger, place)
+        return Taken(logged.uploads, False, place + 1, log.digest_at(self.connection, ledger, place), reply)
 
     def _recall(self, ledger: Ledger, place: int) -> Download | Stop:
         """What an entry of the log was answered. Its plan is in the database."""

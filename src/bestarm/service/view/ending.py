@@ -5,7 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Upload, entry_from
+from bestarm.protocol.entries import (
+    ArmAdded,
+    ArmWithdrawn,
+    Close,
+    Correction,
+    Entry,
+    Join,
+    Restored,
+    Upload,
+    entry_from,
+)
 from bestarm.service.storage.overview import Overview
 from bestarm.service.view.better import against_control
 from bestarm.verdict import ENDS, Reason
@@ -120,6 +130,8 @@ def sentence(entry: Entry) -> str:
             return f"{entry.arm} was added{why}."
         case ArmWithdrawn():
             return f"{entry.arm} was withdrawn{why}."
+        case Restored():
+            return f"The log was put back from a backup{why}; sites send again what it has lost."
         case Close():
             how = {Reason.BUDGET: "The budget was used up", Reason.DEADLINE: "The deadline passed"}
             return f"{how.get(entry.cause, 'The study was closed')}{why}."

@@ -182,6 +182,23 @@ class ReasonBody(Shape):
     reason: Visible = REASON
 
 
+class ReceiptAnswer(Shape):
+    """Where one of a site's uploads stands in the log."""
+
+    sequence: int
+    entry: int
+    digest: str
+    received_at: str
+    tally: dict[str, list[Any]]
+
+
+class ReceiptsAnswer(Shape):
+    """A site's uploads in the log, in their order; ask again after the last of them until there are none."""
+
+    agent: str
+    uploads: list[ReceiptAnswer]
+
+
 class ArmBody(Shape):
     """An arm that comes; with features where the others have some."""
 
@@ -466,6 +483,9 @@ class JoinAnswer(Shape):
     terms: TermsAnswer
     checks: ChecksAnswer
     reply: DownloadAnswer | StopAnswer
+    restored: str | None = Field(
+        description="The id of the entry that said last that the log was put back from a backup."
+    )
 
 
 class JoinBody(Shape):
@@ -520,6 +540,8 @@ class UploadAnswer(Shape):
     """Where an upload stands in the log, and the reply."""
 
     position: int = Field(ge=1, examples=[1])
+    entry: int = Field(ge=1, examples=[2], description="Its place among all entries of the log.")
+    digest: str = Field(description="What stands there; both are the upload's receipt, for `bestarm audit`.")
     reply: DownloadAnswer | StopAnswer
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+import asyncio
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,6 +25,7 @@ from bestarm.service.storage.overview import Charter
 from bestarm.service.storage.tokens import Role
 
 AGENT = (Role.AGENT,)
+MOST_RECEIPTS = 100
 SPOKEN = {
     "parameters": [
         {
@@ -83,6 +88,7 @@ def router(service: Service) -> APIRouter:
                 "terms": terms.to_json(),
                 "checks": checks_of(terms),
                 "reply": reply.to_json(method.problem.arms),
+                "restored": storage.restored(found),
             }
         )
 
@@ -106,6 +112,36 @@ def router(service: Service) -> APIRouter:
             )
             raise Refused(sentence, "other-agent", 403)
         taken = await storage.take(found, message)
-        return answer_text(f'{{"position":{taken.position},"reply":{replies.text(taken.reply, found)}}}')
+        return answer_text(
+            f'{{"position":{taken.position},"entry":{taken.entry},"digest":"{taken.digest}",'
+            f'"reply":{replies.text(taken.reply, found)}}}'
+        )
+
+    @routes.get(
+        "/studies/{study}/receipts",
+        summary="Where your uploads stand in the log",
+        responses=answers(shapes.ReceiptsAnswer, 200, 401, 403, 404, 422, 429),
+    )
+    async def receipts(
+        request: Request,
+        study: StudyName,
+        after: Annotated[str, Query(description="Those after this sequence.")] = "0",
+    ) -> Response:
+        token = await access.allow(request, AGENT, study)
+        if not (after.isascii() and after.isdigit() and len(after) < 16):
+            raise Refused("after: it must be a sequence, a whole number from 0.", "refused", 422)
+        agent, found = str(token.agent), await service.study(study)
+        rows = await asyncio.to_thread(storage.receipts, found, agent, int(after), MOST_RECEIPTS)
+        return answer({"agent": agent, "uploads": [_receipt(row) for row in rows]})
 
     return routes
+
+
+def _receipt(row: Any) -> dict[str, Any]:
+    return {
+        "sequence": row.sequence,
+        "entry": row.position,
+        "digest": row.digest,
+        "received_at": row.received_at,
+        "tally": json.loads(row.body)["tally"],
+    }

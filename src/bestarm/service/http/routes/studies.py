@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bestarm.errors import Refused
-from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction
+from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Restored
 from bestarm.protocol.messages import tally_from_json, verdict_to_json
 from bestarm.reward import counts_around
 from bestarm.service.http.bodies import answer, read_shape
@@ -178,7 +178,18 @@ def router(service: Service) -> APIRouter:
         id = body.id or new_id()
         return await changed(found, Correction(id, _who(token), body.agent, body.sequence, tally, body.reason))
 
-    async def changed(study: Charter, entry: ArmAdded | ArmWithdrawn | Correction) -> Response:
+    @routes.post(
+        "/studies/{study}/restored",
+        summary="Say that the log was put back from a backup: sites send again what it has lost",
+        responses=answers(shapes.ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=shapes.body(shapes.ReasonBody),
+    )
+    async def restored(request: Request, study: StudyName) -> Response:
+        token = await service.access.allow(request, (Role.ADMIN,))
+        body = await read_shape(request, shapes.ReasonBody, limits.body)
+        return await changed(await service.study(study), Restored(new_id(), _who(token), body.reason))
+
+    async def changed(study: Charter, entry: ArmAdded | ArmWithdrawn | Correction | Restored) -> Response:
         position, overview = await storage.change(study, entry)
         ended = end(overview)
         said: dict[str, Any] = {
