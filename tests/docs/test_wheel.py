@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from documents import ROOT
+from documents import ROOT, blocks
 from packaging.requirements import Requirement
 from serving import serving
 
@@ -123,6 +123,18 @@ def test_the_demo_runs_where_it_is_installed(installed: Path, tmp_path: Path) ->
     assert "XPhos is the best" in run(installed, tmp_path, "bestarm", "demo", "--in-process", "--fast")
 
 
+def test_a_study_without_a_server_runs_where_it_is_installed(installed: Path, tmp_path: Path) -> None:
+    """The five lines of the README, from nothing to a verdict, in less than a minute of machine time."""
+    five = next(block.text for block in blocks(ROOT / "README.md") if "create_study" in block.text)
+    before = os.times()
+    said = run(installed, tmp_path, "python", "-W", "error", "-c", five)
+    after = os.times()
+    assert said.startswith("XPhos is the answer")
+    assert list(tmp_path.iterdir()) == []
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    assert used < 20.0  # to be installed has taken its share of the minute
+
+
 def test_a_site_needs_few_packages_and_no_numpy(bare: Path, tmp_path: Path) -> None:
     """`pip install bestarm`, an address and a token."""
     assert {"httpx", "typer", "rich"} <= {path.name for path in packages(bare).iterdir()}
@@ -146,5 +158,8 @@ def test_a_site_needs_few_packages_and_no_numpy(bare: Path, tmp_path: Path) -> N
         assert sorted(row["arm"] for row in json.loads(asked)) == ["A", "B"]
         told = [run(bare, tmp_path, "bestarm", "tell", trial, "0.5", **settings) for trial in "12"]
         assert "That filled the plan, and it is sent." in told[1]
+    (tmp_path / "x.db").touch()
+    with pytest.raises(AssertionError, match=r'is missing: pip install "bestarm\[server\]"'):
+        run(bare, tmp_path, "bestarm", "ask", BESTARM_URL="sqlite:///x.db", BESTARM_AGENT="me")
     with pytest.raises(AssertionError, match=r'numpy is missing: pip install "bestarm\[simulate\]"'):
         run(bare, tmp_path, "bestarm", "simulate", "--means", "0.9,0.5", "--sigma", "0.3")

@@ -27,6 +27,7 @@ from bestarm.client.receipts import Receipts
 from bestarm.client.upgrade import OLDER, upgrade
 from bestarm.core.plan import Plan
 from bestarm.errors import ServiceError, UserError
+from bestarm.private import make_private
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Download, Stop, Trial, reply_from_json
 from bestarm.protocol.terms import Terms
@@ -162,7 +163,7 @@ class Journal:
             raise UserError(f"journal {self.path}: the folder does not exist.")
         with self._explained("opened"):
             if path != MEMORY:
-                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # nobody else's business
+                make_private(self.path)
             self._database = sqlite3.connect(
                 self.path, timeout=patience, isolation_level=None, check_same_thread=False
             )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from bestarm.errors import UserError
+from bestarm.private import make_private
 
 WRITES = "bestarm_writes"
 PATIENCE = 5  # seconds that SQLite waits for another process's transaction, and a connection for PostgreSQL
@@ -70,14 +69,8 @@ def _sqlite(url: URL) -> Engine:
     path = Path(url.database)
     if not path.parent.is_dir():
         raise UserError(f"storage: there is no folder {str(path.parent)!r} for {path.name!r}; make it first.")
-    # Only this user reads the file: it holds the log and the hashes of the tokens. One that is there is not
-    # opened here: closing it again would end the locks that SQLite holds on it elsewhere in this process.
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        if path.is_dir() or not os.access(path, os.R_OK | os.W_OK):
-            why = os.strerror(errno.EISDIR if path.is_dir() else errno.EACCES)
-            raise UserError(f"storage: {path} can't be opened: {why}.") from None
+        make_private(path)  # it holds the log and the hashes of the tokens
     except OSError as error:
         raise UserError(f"storage: {path} can't be opened: {error.strerror}.") from None
     return _settled(create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE}))
