@@ -211,6 +211,7 @@ def main(folder: Path, everything: bool) -> None:
         ligands.run(until=1.5, silent=("lund",))
         clock.moment += timedelta(minutes=3)
         shoot(open_page(browser, admin.url, viewer, height=760), folder / "dashboard-verdict.png")
+        benches(browser, admin, folder, everything)
         browser.close()
 
 
@@ -249,6 +250,36 @@ def acting(
         page.get_by_role("button", name="Correct batch 1", exact=True).click()
         page.wait_for_timeout(300)
         shoot(page, folder / f"correct-{look}.png")
+
+
+def benches(browser: Browser, admin: Connection, folder: Path, all_of_it: bool) -> None:
+    """A site in the browser, in the middle of a plate, with a mistake that was just typed."""
+    study = bestarm.Problem(list(LIGANDS)[:4], name="hydrogenation", reward_range=[0, 1])
+    admin.call("POST", "/v1/studies", {"problem": study.to_dict(), "method": "sharp", "agents": 4})
+    looks = {"bench": (False, 1280), "bench-phone": (False, 390), "bench-dark": (True, 1280)}
+    for city, (name, (dark, width)) in zip(("graz", "linz", "bern"), looks.items(), strict=True):
+        if name != "bench" and not all_of_it:
+            continue
+        body = {"role": "agent", "agent": city}
+        token = admin.call("POST", "/v1/studies/hydrogenation/tokens", body)["token"]
+        context = browser.new_context(
+            viewport={"width": width, "height": 844},
+            color_scheme="dark" if dark else "light",
+            device_scale_factor=2 if width < 500 else 1.5,
+            locale="en-GB",
+        )
+        page = context.new_page()
+        page.goto(f"{admin.url}/#/join/hydrogenation/{token}")
+        page.get_by_role("button", name="Begin").click()
+        field = page.locator('[data-part="rows"] input')
+        for place, reward in enumerate(("0.73", "0,68", "0.81", "0.64", "0.77", "0.7", "0.59", "84")):
+            field.nth(place).fill(reward)
+            field.nth(place).press("Enter")
+            page.wait_for_timeout(80)
+        page.evaluate("scrollTo(0, 0)")
+        page.wait_for_timeout(300)
+        shoot(page, folder / f"{name}.png")
+        context.close()
 
 
 def mend(admin: Connection, path: str, site: str) -> None:
