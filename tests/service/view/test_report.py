@@ -107,7 +107,7 @@ def test_its_numbers_are_those_of_study_show(storage: Storage) -> None:
     table = arm_columns(status(overview, storage.now(), 86_400.0))
     texts = Texts(page_of(storage, study)).texts
     for row in table.rows:
-        place = texts.index(row[0], texts.index("ruled out since"))
+        place = texts.index(row[0], texts.index("ruled out after"))
         assert [text for text in texts[place : place + 2 * len(row)] if text.strip()][: len(row)] == row
 
 
@@ -187,7 +187,7 @@ def test_a_log_that_is_too_long_is_not_replayed(storage: Storage, monkeypatch: p
     study = begin(storage, 4)
     monkeypatch.setattr(reporting, "MOST_REPLAYED", 3)
     said = words_of(page_of(storage, study))
-    assert "ruled out since" not in said
+    assert "ruled out after" not in said
     assert "The log is too long to say here since when" in said
 
 

@@ -20,8 +20,6 @@ def against_control(overview: Overview) -> str:
     for found in overview.differences:
         row = next((one for one in _rows(overview, found) if one["arm"] == leader), None)
         if found.role == "control" and row is not None and row["low"] is not None and leader != found.to:
-            if row["low"] < 0.0 < row["high"]:
-                return f"Whether {leader} is above or below {found.to}, the control, is not known yet."
             return f"{leader} is {_by(row, found.to, 'the control', 1.0)}."
     return ""
 
@@ -35,13 +33,6 @@ def _against_next(overview: Overview) -> str:
         if found.to != leader or not rows:
             continue
         row = max(rows, key=lambda one: up * one["difference"])
-        if row["low"] < 0.0 < row["high"]:
-            low, high = sorted((-up * row["low"], -up * row["high"]))
-            ahead = -up * row["difference"]
-            return (
-                f"{leader} is ahead of {row['arm']}, the next best, by {ahead:.3g}; "
-                f"that may be anything from {low:.3g} to {high:.3g}."
-            )
         return f"{leader} is {_by(row, row['arm'], 'the next best', -1.0)}."
     return ""
 
@@ -65,9 +56,14 @@ def _rows(overview: Overview, found: Any) -> list[dict[str, Any]]:
 
 
 def _by(row: dict[str, Any], other: str, role: str, sign: float) -> str:
-    """`above B, the control, by 0.5 (0.4 to 0.6)`, for a difference times a sign."""
-    low, high = sorted((sign * row["low"], sign * row["high"]))
-    side = "above"
-    if high <= 0.0:
-        side, low, high = "below", -high, -low
-    return f"{side} {other}, {role}, by {abs(row['difference']):.3g} ({low:.3g} to {high:.3g})"
+    """`above B, the control, by 0.5 (0.4 to 0.6)`, for a difference times a sign; and how sure that is."""
+    apart = sign * row["difference"]
+    turn = 1.0 if apart >= 0.0 else -1.0
+    low, high = sorted((turn * sign * row["low"], turn * sign * row["high"]))
+    side = "above" if apart >= 0.0 else "below"
+    sure = (
+        f"({low:.3g} to {high:.3g})"
+        if low >= 0.0
+        else f"so far; it may be anything from {low:.3g} to {high:.3g}"
+    )
+    return f"{side} {other}, {role}, by {abs(apart):.3g} {sure}"

@@ -104,15 +104,12 @@ def _beside(found: Mapping[str, Any]) -> list[str]:
 
 
 def _arms(found: Mapping[str, Any], since: Mapping[str, Since] | None) -> ArmColumns:
-    """The table of `study show`, and since when an arm is ruled out."""
+    """The table of `study show`, and after how many samples an arm was ruled out."""
     table = arm_columns(found)
     if since is None or found["standing"]["error"] is None:
         return table
-    when = {
-        arm: f"upload {one.uploads:,}, {count(one.samples, 'sample')}, {moment(one.at)}"
-        for arm, one in since.items()
-    }
-    return ArmColumns([*table.heads, "ruled out since"], [[*row, when.get(row[0], "–")] for row in table.rows])
+    when = {arm: count(one.samples, "sample") for arm, one in since.items()}
+    return ArmColumns([*table.heads, "ruled out after"], [[*row, when.get(row[0], "–")] for row in table.rows])
 
 
 def _sites(found: Mapping[str, Any], overview: Overview) -> list[list[str]]:
