@@ -19,6 +19,8 @@ from bestarm.service.http.service import Limits
 from bestarm.service.storage import Storage
 from bestarm.service.storage.tokens import Role, Token
 
+_making = threading.Lock()  # pydantic can't read the shapes of routes in two threads at once
+
 
 class Inside:
     """The application around a storage, on an event loop in a thread of its own.
@@ -56,7 +58,8 @@ class Inside:
                     self._storage = Storage(self._url)
                 except ServiceError as error:
                     raise httpx.ConnectError(str(error).rstrip("."), request=request) from None
-                self._app = create_app(self._storage, Limits(rate=0), Trusted)
+                with _making:
+                    self._app = create_app(self._storage, Limits(rate=0), Trusted)
             return self._app
 
     def close(self) -> None:
