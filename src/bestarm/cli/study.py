@@ -21,7 +21,10 @@ from bestarm.shown import arm_columns, headline, limits, share
 from bestarm.whole_file import write_whole
 
 app = typer.Typer(
-    rich_markup_mode=None, add_completion=False, no_args_is_help=True, help="Studies, on a server or without one."
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    help="Studies, on a server or without one.",
 )
 
 Name = Annotated[
