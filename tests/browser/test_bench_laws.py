@@ -21,9 +21,9 @@ from bestarm.client.past import counts_as
 from bestarm.core.plan import Plan
 from bestarm.doubt import question
 from bestarm.protocol.agent import TRANSITIONS, Agent
-from bestarm.protocol.checks import checks_of
 from bestarm.protocol.messages import plan_to_json
 from bestarm.protocol.terms import Terms
+from bestarm.service.view.checks import checks_of
 from bestarm.wells import LAYOUTS, place_of
 
 ARMS = ["A", "B", "it's", "D"]

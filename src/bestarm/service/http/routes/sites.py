@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from bestarm import __version__
 from bestarm.errors import Refused
-from bestarm.protocol.checks import checks_of
 from bestarm.protocol.entries import Join
 from bestarm.protocol.messages import Download, Stop, upload_from_json
 from bestarm.protocol.terms import Terms
@@ -23,6 +22,7 @@ from bestarm.service.http.routes.describe import StudyName, answers
 from bestarm.service.http.service import Service
 from bestarm.service.storage.overview import Charter
 from bestarm.service.storage.tokens import Role
+from bestarm.service.view.checks import checks_of
 
 AGENT = (Role.AGENT,)
 MOST_RECEIPTS = 100
