@@ -83,7 +83,7 @@ def export(file: Path) -> dict[str, float]:
 
     def write() -> None:
         with file.with_suffix(".json").open("w") as out:
-            out.writelines(export_json(overview, storage.entries(study, overview.length)))
+            out.writelines(export_json(overview, storage))
 
     more = needs(write)
     storage.close()

@@ -87,6 +87,14 @@ class Comparisons:
             self.bases.append(leader)
             self.accounts.append(np.zeros(shape))
 
+    def freeze(self) -> dict[str, Any]:
+        """All accounts, as plain values and arrays."""
+        return {"bases": self.bases, "accounts": self.accounts, "samples": self.samples}
+
+    def thaw(self, values: dict[str, Any]) -> None:
+        """Go on from accounts that were kept."""
+        self.bases, self.accounts, self.samples = (values[name] for name in ("bases", "accounts", "samples"))
+
 
 @dataclass(frozen=True, slots=True)
 class Differences:

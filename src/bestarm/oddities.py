@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from bestarm.methods.composed import Method
 SHARES = {"arm": 0.002, "site": 0.002, "order": 0.002, "scatter": 0.001, "apart": 0.001, "sigma": 0.001}
 SHAPE = 2.0  # of the mixture over how much a group's variance differs
 MOST = 3  # batches that are named
+MOST_WATCHED = 500  # batches that are kept, of those that scatter most
 EVERYWHERE = ""  # in the place of a site: all together
 
 
@@ -82,8 +84,10 @@ class Oddities:
         self.upward = method.reflect(1.0) > method.reflect(0.0)
         self.of_arms = np.zeros((2, len(self.names)))  # sums of squares, degrees of freedom
         self.of_sites = np.zeros((2, 4))
-        self.of_batches = array("d"), array("d")
-        self.senders = array("q")  # of each batch, the number of its site
+        self.number, self.all_residual, self.all_freedom = 0, 0.0, 0.0  # of all batches
+        self.of_batches = array("d"), array("d")  # of those that scatter most
+        self.numbers = array("q")  # which batch each of these was
+        self.senders = array("q")  # the number of its site
         self.positions = array("q")  # and which upload it was
         self.sites: dict[str, int] = {}
         self.orders: dict[tuple[int, int], dict[int, list[float]]] = {}  # row and site: Z and V of each arm
@@ -92,11 +96,10 @@ class Oddities:
 
     def add(self, batch: Batch, site: str, position: int, comparisons: Comparisons) -> None:
         """One more batch, from the upload at a position; `comparisons` are those of the batches before it."""
-        self.positions.append(position)
         place = self.sites.setdefault(site, len(self.sites))
         if place >= self.of_sites.shape[1]:
             self.of_sites = np.concatenate((self.of_sites, np.zeros(self.of_sites.shape)), axis=1)
-        self._scatter(batch, place)
+        self._scatter(batch, place, position)
         sigma = self._sigma()
         if not math.isfinite(sigma):
             return
@@ -116,7 +119,7 @@ class Oddities:
             self._order(row, place, site, arms.tolist(), weights * gaps, weights, sigma)
             together = totals + weights * gaps, known + weights
             self._opinion(row, EVERYWHERE, arms.tolist(), *together, sigma, 1.0)
-        if said:
+        if said and len(self.apart) < MOST:
             self.apart.append(self._far(position, site, said))
 
     def found(self, comparisons: Comparisons) -> tuple[Oddity, ...]:
@@ -139,9 +142,53 @@ class Oddities:
                 accounts.append((site, known[0], known[1]))
         return Agreement.of(self.names[leader], self.names[other], self.upward, sigma, accounts)
 
+    # What is kept of it
+
+    def freeze(self) -> dict[str, Any]:
+        """All that it knows, as plain values and arrays."""
+        return {
+            "of_arms": self.of_arms,
+            "of_sites": self.of_sites,
+            "batches": [self.number, self.all_residual, self.all_freedom],
+            "of_batches": [*self.of_batches, self.numbers, self.senders, self.positions],
+            "sites": list(self.sites),
+            "orders": [
+                [
+                    row,
+                    site,
+                    np.array(list(accounts), np.int64),
+                    np.array(list(accounts.values())).reshape(-1, 2),
+                ]
+                for (row, site), accounts in self.orders.items()
+            ],
+            "opinions": [
+                [row, arm, [[*which, site] for which, site in said.items()]]
+                for (row, arm), said in self.opinions.items()
+            ],
+            "apart": [[one.kind, one.about, one.seen, one.meaning] for one in self.apart],
+        }
+
+    def thaw(self, values: dict[str, Any]) -> None:
+        """Go on from what was kept."""
+        self.of_arms, self.of_sites = values["of_arms"], values["of_sites"]
+        self.number, self.all_residual, self.all_freedom = values["batches"]
+        residuals, freedoms, *others = values["of_batches"]
+        self.of_batches = array("d", residuals), array("d", freedoms)
+        self.numbers, self.senders, self.positions = (array("q", column) for column in others)
+        self.sites = {site: place for place, site in enumerate(values["sites"])}
+        self.orders = {
+            (row, site): dict(zip(arms.tolist(), accounts.tolist(), strict=True))
+            for row, site, arms, accounts in values["orders"]
+        }
+        self.opinions = {
+            (row, arm): {(above, everywhere): site for above, everywhere, site in said}
+            for row, arm, said in values["opinions"]
+        }
+        self.apart = [Oddity(*fields) for fields in values["apart"]]
+
     # One sigma
 
-    def _scatter(self, batch: Batch, place: int) -> None:
+    def _scatter(self, batch: Batch, place: int, position: int) -> None:
         residual, freedom = 0.0, 0.0
         if batch.squares.shape[0]:
             means = batch.sums / batch.pulls
@@ -151,9 +198,35 @@ class Oddities:
             self.of_arms[1, batch.arms] += batch.pulls - 1
             residual, freedom = float(inside.sum()), float(batch.pulls.sum() - batch.pulls.shape[0])
             self.of_sites[:, place] += residual, freedom
-        self.of_batches[0].append(residual)
-        self.of_batches[1].append(freedom)
-        self.senders.append(place)
+        self.number += 1
+        self.all_residual += residual
+        self.all_freedom += freedom
+        if freedom > 0.0:
+            row = residual, freedom, self.number, place, position
+            for column, value in zip(self._columns(), row, strict=True):
+                column.append(value)
+            if len(self.numbers) >= 2 * MOST_WATCHED:
+                self._forget()
+
+    def _columns(self) -> tuple[array[Any], ...]:
+        return (*self.of_batches, self.numbers, self.senders, self.positions)
+
+    def _forget(self) -> None:
+        """Keep the batches that could become odd: those that would be nearest to it with half of the sigma."""
+        sigma = self._sigma()
+        _, excess = self._excess(0.5 * sigma if 0.0 < sigma < math.inf else 1.0)
+        kept = np.sort(np.argsort(-excess, kind="stable")[:MOST_WATCHED]).tolist()
+        for column in self._columns():
+            column[:] = array(column.typecode, [column[k] for k in kept])
+
+    def _excess(self, sigma: float) -> tuple[Floats, Floats]:
+        """How much more than sigma each batch scatters, and how far that is above what may happen."""
+        residuals, freedoms = (np.array(column) for column in self.of_batches)
+        ratios = residuals / sigma**2 / freedoms
+        numbers = np.array(self.numbers, np.float64)
+        tails = 0.5 * freedoms * (ratios - 1.0 - np.log(np.maximum(ratios, 1.0)))
+        excess = np.where(ratios > 1.0, tails - np.log(numbers * (numbers + 1.0) / SHARES["scatter"]), -np.inf)
+        return ratios, excess
 
     def _sigma(self) -> float:
         """Sigma, or a bound that it exceeds at any time with probability at most its share."""
@@ -252,7 +325,7 @@ class Oddities:
         """How far a batch's differences may be from those before it."""
         pairs = (len(self.names) - 1) * row * (row + 1)
         before = half_widths(known, sigma, math.log(2.0 * pairs / SHARES["apart"]), self.setting.pseudo_count)
-        number = len(self.senders)
+        number = self.number
         union = weights.shape[0] * row * (row + 1) * number * (number + 1)
         own: Floats = sigma * np.sqrt(2.0 * math.log(4.0 * union / SHARES["apart"]) / weights)
         return before + own
@@ -260,18 +333,14 @@ class Oddities:
     def _batches(self) -> list[Oddity]:
         found = list(self.apart)
         sigma = self._sigma()
-        residuals, freedoms = (np.array(column) for column in self.of_batches)
-        if freedoms.any() and 0.0 < sigma < math.inf:
-            ratios = residuals / sigma**2 / np.maximum(freedoms, 1.0)
-            numbers = np.arange(1.0, residuals.shape[0] + 1.0)
-            tails = 0.5 * freedoms * (ratios - 1.0 - np.log(np.maximum(ratios, 1.0)))
-            far = np.flatnonzero(
-                (ratios > 1.0) & (tails >= np.log(numbers * (numbers + 1.0) / SHARES["scatter"]))
-            )
+        if self.numbers and 0.0 < sigma < math.inf:
+            ratios, excess = self._excess(sigma)
+            far = np.flatnonzero(excess >= 0.0)
             names = list(self.sites)
             for k in far[np.argsort(-ratios[far])].tolist():
-                typical = math.sqrt((residuals.sum() - residuals[k]) / max(freedoms.sum() - freedoms[k], 1.0))
-                times = math.sqrt(residuals[k] / freedoms[k]) / max(typical, 1e-300)
+                residual, freedom = (column[k] for column in self.of_batches)
+                others = (self.all_residual - residual) / max(self.all_freedom - freedom, 1.0)
+                times = math.sqrt(residual / freedom) / max(math.sqrt(max(others, 0.0)), 1e-300)
                 said = f"its rewards scatter {times:.2g} times as much as all others"
                 found.append(self._far(self.positions[k], names[self.senders[k]], said))
         return found[:MOST]

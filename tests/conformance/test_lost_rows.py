@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
-from stored import PROBLEM, assert_replays, create, look, pause, send
+from stored import PROBLEM, assert_replays, create, log_of, look, pause, send
 from uploads import batch, small_problem
 
 from bestarm.errors import Refused, ServiceError
@@ -45,7 +45,7 @@ def test_a_log_in_which_another_upload_took_the_place_is_read_again(opened: Any)
     send(other, study, batch(PROBLEM, "lab-b", 1, size=1))
     assert send(storage, study, batch(PROBLEM, "lab-c", 1, size=1))[0].position == 4
     snapshot = look(storage, study)
-    assert [upload.agent for upload in snapshot.log] == ["lab-a", "lab-a", "lab-b", "lab-c"]
+    assert [upload.agent for upload in log_of(snapshot)] == ["lab-a", "lab-a", "lab-b", "lab-c"]
     assert_replays(snapshot)
 
 

@@ -75,8 +75,7 @@ def found(storage: Storage, name: str) -> Charter:
 
 def exported(storage: Storage, name: str) -> dict[str, Any]:
     overview = look(storage, found(storage, name))
-    entries = storage.entries(overview.study, overview.length)
-    export: dict[str, Any] = json.loads("".join(export_json(overview, entries)))
+    export: dict[str, Any] = json.loads("".join(export_json(overview, storage)))
     return export
 
 

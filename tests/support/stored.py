@@ -29,16 +29,20 @@ def look(storage: Storage, study: Charter) -> Overview:
     return storage.look(study).result()
 
 
+def log_of(overview: Overview) -> list[Upload]:
+    """The uploads of a study, from the storage that it was looked at in."""
+    assert isinstance(overview.source, Storage)
+    return list(overview.source.uploads(overview))
+
+
 def assert_replays(overview: Overview) -> None:
     """The log, from nothing, gives what the overview says, bit for bit."""
-    log = overview.log[: overview.uploads]
+    log = log_of(overview)
     replayed = Server.replay(overview.study.method, log)
     assert len(replayed.log) == overview.uploads
     assert replayed.total == overview.total
     assert replayed.verdict == replace(overview.verdict, reason=replayed.verdict.reason)  # or it was closed
-    assert [entry.position for entry in overview.judged[: overview.uploads]] == list(
-        range(1, overview.uploads + 1)
-    )
+    assert [entry.position for entry in overview.history] == list(range(1, overview.uploads + 1))
     seen: dict[str, int] = {}
     for upload in log:
         assert upload.sequence == seen.get(upload.agent, 0) + 1

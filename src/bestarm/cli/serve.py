@@ -114,7 +114,8 @@ def serve(
         secret = admit(opened, admin_token_file)
         if secret is not None and output is Format.table:
             print(f"admin token: {secret}", flush=True)
-        opened.load()
+        opened.be_patient(LOADING)
+        opened.load(wait=False)
         made = create_app(opened, limits)
         made.state.service.files = files
         if receivers:
@@ -129,6 +130,9 @@ def serve(
             proxies=forwarded_allow_ips,
             access_log=access_log,
         )
+
+
+LOADING = 2.0  # seconds that a request waits for a study that is being read from its log
 
 
 def write_log() -> None:

@@ -29,6 +29,7 @@ class Fold:
         start: Tally,
         corrected: Corrected | None = None,
         withdrawn: frozenset[str] = frozenset(),
+        added: tuple[ArmAdded, ...] = (),
     ) -> None:
         self.original = original  # for the problem as the study began
         self.method = method  # for the arms that there are now
@@ -36,6 +37,7 @@ class Fold:
         self.start = start
         self.corrected = corrected or {}  # what an upload should have said
         self.withdrawn = withdrawn
+        self.added = added
         places = {name: k for k, name in enumerate(method.problem.arms)}
         self.active = {arm: places[name] for arm, name in enumerate(arms) if name in places}
         self.uploads = 0
@@ -46,21 +48,23 @@ class Fold:
 
     def changed(self, entry: Entry) -> Fold:
         """The beginning of another reading, with an entry applied that changes the past."""
+        method, arms, corrected, withdrawn, added = (
+            self.method,
+            self.arms,
+            self.corrected,
+            self.withdrawn,
+            self.added,
+        )
         match entry:
             case Correction():
-                corrected = {**self.corrected, (entry.agent, entry.sequence): entry.tally}
-                return Fold(self.original, self.method, self.arms, self.start, corrected, self.withdrawn)
+                corrected = {**corrected, (entry.agent, entry.sequence): entry.tally}
             case ArmWithdrawn():
-                withdrawn = self.withdrawn | {entry.arm}
-                method = self._built(self.method.problem.without(withdrawn), len(withdrawn))
-                return Fold(self.original, method, self.arms, self.start, self.corrected, withdrawn)
+                withdrawn = withdrawn | {entry.arm}
+                method = self._built(method.problem.without(withdrawn), len(withdrawn))
             case ArmAdded():
-                problem = self.method.problem.with_arm(entry.arm, entry.features)
-                method = self._built(problem, len(self.withdrawn))
-                arms = (*self.arms, entry.arm)
-                return Fold(self.original, method, arms, self.start, self.corrected, self.withdrawn)
-            case _:
-                return Fold(self.original, self.method, self.arms, self.start, self.corrected, self.withdrawn)
+                method = self._built(method.problem.with_arm(entry.arm, entry.features), len(withdrawn))
+                arms, added = (*arms, entry.arm), (*added, entry)
+        return Fold(self.original, method, arms, self.start, corrected, withdrawn, added)
 
     def add(self, upload: Upload, site: int) -> None:
         """One more upload, of the site with this number. If it fails, the state can't be used any more."""

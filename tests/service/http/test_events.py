@@ -13,9 +13,9 @@ import pytest
 from uploads import batch, small_problem
 
 import bestarm
-from bestarm.service.http.events import Hub, Watch, follow
+from bestarm.service.http.events import Hub, Page, Watch, follow
 from bestarm.service.storage.ledger import Ledger
-from bestarm.service.storage.overview import Charter
+from bestarm.service.storage.overview import Charter, Judged
 
 PROBLEM = small_problem()
 FIELDS = ["position", "agent", "sequence", "samples", "communications", "leader", "challenger"]
@@ -42,10 +42,17 @@ def grow(ledger: Ledger, *sizes: int) -> None:
         ledger.append(batch(PROBLEM, "lab-a", sequence, size=size), "2026-01-01T00:00:00.000Z", 100)
 
 
+def page_of(ledger: Ledger) -> Page:
+    async def page(place: int) -> list[Judged]:
+        return [one for one in ledger.history.all if one.position > place]
+
+    return page
+
+
 async def collect(hub: Hub, watch: Watch, ledger: Ledger, after: int, frames: int) -> str:
     """What a stream says until it has said so many frames."""
     text = ""
-    async for part in follow(hub, watch, after, 3.0, ledger.overview({})):
+    async for part in follow(hub, watch, after, 3.0, ledger.overview({}), page_of(ledger)):
         assert part is not None, f"nothing more came after {text!r}"
         text += part
         if len(FRAME.findall(text)) >= frames:
@@ -113,7 +120,7 @@ def test_an_idle_stream_gives_a_sign_of_life_and_ends_with_the_server(ledger: Le
         hub = Hub()
         signs = []
         with hub.watch(ledger.study) as watch:
-            async for part in follow(hub, watch, 0, 0.01, ledger.overview({})):
+            async for part in follow(hub, watch, 0, 0.01, ledger.overview({}), page_of(ledger)):
                 signs.append(part)
                 if len(signs) == 3:
                     hub.close()
@@ -130,7 +137,7 @@ def test_only_what_was_committed_is_told(ledger: Ledger) -> None:
         hub.open()
         grow(ledger, 1)
         with hub.watch(ledger.study) as watch:
-            stream = follow(hub, watch, 0, 0.05, ledger.overview({}))
+            stream = follow(hub, watch, 0, 0.05, ledger.overview({}), page_of(ledger))
             first = await anext(stream)
             assert len(parse(first or "")) == 1
             grow(ledger, 1)

@@ -36,7 +36,7 @@ def storage() -> Iterator[Storage]:
 
 def exported(storage: Storage, study: Charter) -> dict[str, Any]:
     overview = look(storage, study)
-    found: dict[str, Any] = json.loads("".join(export_json(overview, storage.entries(study, overview.length))))
+    found: dict[str, Any] = json.loads("".join(export_json(overview, storage)))
     return found
 
 

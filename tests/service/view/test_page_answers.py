@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from ledgers import Followed
 
 import bestarm
 from bestarm.core.tally import Tally
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Upload
 from bestarm.service.storage import clock
-from bestarm.service.storage.ledger import Ledger
 from bestarm.service.storage.overview import Charter
 from bestarm.service.view.remaining import pace
 from bestarm.service.view.status import status
@@ -29,14 +29,15 @@ class Told:
         self.problem = bestarm.Problem(list(MEANS), name="told", **fields)
         self.method = bestarm.method(method, self.problem, 2)
         charter = Charter(1, "told", self.problem, self.method, clock.write(START))
-        self.ledger = Ledger(charter)
+        self.followed = Followed(charter)
+        self.ledger = self.followed.ledger
         self.now = START
         self.sequences: dict[str, int] = {}
         self.chance = random.Random(7)
 
     def add(self, entry: Entry) -> None:
         self.now += timedelta(hours=1)
-        self.ledger.append(entry, clock.write(self.now), 10, 6)
+        self.followed.append(entry, clock.write(self.now), 10, 6)
 
     def tally(self, **rewards: list[float]) -> Tally:
         rows = {
@@ -60,7 +61,7 @@ class Told:
         self.upload(agent, **rewards)
 
     def shown(self, later: timedelta = timedelta(0)) -> dict[str, Any]:
-        return status(self.ledger.overview({}), self.now + later, 86_400.0)
+        return status(self.followed.overview(), self.now + later, 86_400.0)
 
     def answers(self) -> dict[str, Any]:
         found: dict[str, Any] = self.shown()["answers"]
@@ -214,7 +215,7 @@ def test_the_late_end_counts_on_the_slower_of_two_paces() -> None:
     at_once = told.shown()["remaining"]
     assert idle["seconds"]["low"] > at_once["seconds"]["low"]
     overview = told.ledger.overview({})
-    paces = pace(overview.judged[: overview.uploads], told.now)
+    paces = pace(overview.history, told.now)
     assert paces is not None
     assert at_once["seconds"] == {
         "low": at_once["low"] / max(paces),

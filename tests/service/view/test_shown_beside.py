@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ledgers import Followed
 from rich.console import Console
 
 import bestarm
@@ -16,7 +17,6 @@ from bestarm.cli.study import arm_table
 from bestarm.core.tally import Tally
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Entry, Upload
 from bestarm.service.http.routes.shapes import StatusAnswer
-from bestarm.service.storage.ledger import Ledger
 from bestarm.service.storage.overview import Charter
 from bestarm.service.view.status import status
 
@@ -25,11 +25,11 @@ SITES = {"oslo": 1.0, "rome": -1.0}
 NOW = "2026-01-02T03:04:05.678Z"
 
 
-def ledger_for(entries: list[Entry], **said: Any) -> Ledger:
+def ledger_for(entries: list[Entry], **said: Any) -> Followed:
     problem = bestarm.Problem(list(MEANS), name="ligands", **said)
-    ledger = Ledger(Charter(1, "ligands", problem, bestarm.method("sharp", problem, 2), NOW))
+    ledger = Followed(Charter(1, "ligands", problem, bestarm.method("sharp", problem, 2), NOW))
     for entry in entries:
-        ledger.append(entry, NOW, 100)
+        ledger.append(entry, NOW)
     return ledger
 
 
@@ -51,8 +51,8 @@ def uploads(number: int, wrong: int | None = None) -> list[Entry]:
     return sent
 
 
-def shown(ledger: Ledger) -> dict[str, Any]:
-    found = status(ledger.overview({}), datetime(2026, 1, 2, 4, tzinfo=UTC), 60.0)
+def shown(ledger: Followed) -> dict[str, Any]:
+    found = status(ledger.overview(), datetime(2026, 1, 2, 4, tzinfo=UTC), 60.0)
     StatusAnswer.model_validate(json.loads(json.dumps(found, allow_nan=False)))
     return found
 
@@ -81,7 +81,7 @@ def test_with_a_control_both_are_there_and_each_holds_by_itself() -> None:
 
 def test_a_test_for_alike_sites_has_neither() -> None:
     problem = bestarm.Problem(list(MEANS), name="ligands", sigma=0.3)
-    ledger = Ledger(Charter(1, "ligands", problem, bestarm.method("sharp", problem, 2), NOW))
+    ledger = Followed(Charter(1, "ligands", problem, bestarm.method("sharp", problem, 2), NOW))
     assert (shown(ledger)["differences"], shown(ledger)["warnings"]) == ([], [])
 
 
@@ -109,7 +109,7 @@ def test_a_corrected_upload_is_not_warned_of_any_more() -> None:
     assert found[0]["sentence"] == f"{found[0]['seen']} {found[0]['meaning']}"
     assert "promise" in found[0]["meaning"]
     right = Correction("c1", "admin", "oslo", 11, tally(random.Random(2), SITES["oslo"]))
-    ledger.append(right, NOW, 100)
+    ledger.append(right, NOW)
     assert shown(ledger)["warnings"] == []
     again = ledger_for([*entries, right])
     assert shown(again)["differences"] == shown(ledger)["differences"]
@@ -117,12 +117,12 @@ def test_a_corrected_upload_is_not_warned_of_any_more() -> None:
 
 def test_arms_that_come_and_go_leave_no_trace_in_what_is_shown() -> None:
     ledger = ledger_for(uploads(40))
-    ledger.append(ArmWithdrawn("w1", "admin", "A", "it is not made any more"), NOW, 100)
+    ledger.append(ArmWithdrawn("w1", "admin", "A", "it is not made any more"), NOW)
     found = shown(ledger)
     assert [arm["arm"] for arm in found["standing"]["arms"]] == ["B", "C"]
     for one in found["differences"]:
         assert [row["arm"] for row in one["arms"]] == ["B", "C"]
-    ledger.append(ArmAdded("a1", "admin", "D"), NOW, 100)
+    ledger.append(ArmAdded("a1", "admin", "D"), NOW)
     found = shown(ledger)
     for one in found["differences"]:
         assert [row["arm"] for row in one["arms"]] == ["B", "C", "D"]
@@ -131,9 +131,9 @@ def test_arms_that_come_and_go_leave_no_trace_in_what_is_shown() -> None:
 
 def test_numbers_at_the_edge_of_floating_point_block_nothing() -> None:
     problem = bestarm.Problem(list(MEANS), name="ligands")
-    ledger = Ledger(Charter(1, "ligands", problem, bestarm.method("sharp", problem, 2), NOW))
+    ledger = Followed(Charter(1, "ligands", problem, bestarm.method("sharp", problem, 2), NOW))
     huge = Tally.of([2, 2, 2], [2e99, -2e99, 0.0], [2e198, 2e198, 0.0])
     for number in range(1, 4):
-        ledger.append(Upload(problem.fingerprint, "oslo", number, huge), NOW, 100)
+        ledger.append(Upload(problem.fingerprint, "oslo", number, huge), NOW)
     with np.errstate(all="raise"):
         shown(ledger)

@@ -4,34 +4,53 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
+from bestarm.methods import Verdict
 from bestarm.protocol.messages import verdict_to_json
-from bestarm.service.storage.ledger import Ledger
+from bestarm.service.storage.ledger import MOST_FRESH, Ledger
 from bestarm.service.storage.overview import Charter, Judged, Overview
 from bestarm.service.view.status import event
 
+Page = Callable[[int], Awaitable[list[Judged]]]
 TOGETHER = 100  # events in one write
 
 
 class Watch:
-    """The committed log of a study that somebody follows. Streams hold a place in it, not a copy of it."""
+    """The committed log of a study that somebody follows. Streams hold a place in it, not a copy of it.
+
+    The last uploads are at hand; earlier ones are read from the storage.
+    """
 
     def __init__(self, study: Charter) -> None:
         self.study = study
-        self.judged: Sequence[Judged] = ()
+        self.recent: deque[Judged] = deque(maxlen=MOST_FRESH)
         self.uploads = 0
         self.length = 0  # of the log, with entries that are no uploads
         self.streams = 0
         self._changed = asyncio.Event()
 
-    def update(self, judged: Sequence[Judged], uploads: int, length: int) -> None:
+    def update(self, fresh: Sequence[Judged], uploads: int, length: int) -> None:
         """The log has grown; uploads wake whoever waits."""
         self.length = max(length, self.length)
+        for one in fresh:
+            if self.recent and one.position > self.recent[-1].position + 1:
+                self.recent.clear()  # somebody else has written those between
+            if not self.recent or one.position == self.recent[-1].position + 1:
+                self.recent.append(one)
         if uploads > self.uploads:
-            self.judged, self.uploads = judged, uploads
+            self.uploads = uploads
             self.wake()
+
+    def after(self, place: int) -> list[Judged]:
+        """The next uploads after a place, if they are at hand."""
+        if not self.recent or self.recent[0].position > place + 1:
+            return []
+        start = place + 1 - self.recent[0].position
+        return [one for one in islice(self.recent, start, start + TOGETHER) if one.position <= self.uploads]
 
     def wake(self) -> None:
         """Let all who wait look again."""
@@ -70,12 +89,12 @@ class Hub:
         """Called by the writer's thread after a commit, before it goes on with the ledger."""
         study_id = ledger.study.id
         if study_id in self.watches and self._loop is not None and not self._loop.is_closed():
-            news = ledger.judged, len(ledger.judged), ledger.length
+            news = tuple(ledger.fresh), ledger.server.uploads, ledger.length
             self._loop.call_soon_threadsafe(self._update, study_id, *news)
 
-    def _update(self, study_id: int, judged: Sequence[Judged], uploads: int, length: int) -> None:
+    def _update(self, study_id: int, fresh: Sequence[Judged], uploads: int, length: int) -> None:
         if study_id in self.watches:
-            self.watches[study_id].update(judged, uploads, length)
+            self.watches[study_id].update(fresh, uploads, length)
 
     @contextmanager
     def watch(self, study: Charter) -> Iterator[Watch]:
@@ -91,34 +110,40 @@ class Hub:
 
 
 async def follow(
-    hub: Hub, watch: Watch, after: int, keep_alive: float, start: Overview
+    hub: Hub, watch: Watch, after: int, keep_alive: float, start: Overview, page: Page
 ) -> AsyncIterator[str | None]:
     """The events after a position, as text; None each time that nothing happened for `keep_alive` seconds.
 
     The `stop` event comes right after the upload that settled the study. A stream that starts later says it
-    first, so that whoever was cut off between the two does not miss it.
+    first, so that whoever was cut off between the two does not miss it. `page` reads a few uploads after a
+    place that are not at hand.
     """
-    watch.update(start.judged, start.uploads, start.length)
+    watch.update((), start.uploads, start.length)
     place = min(after, start.uploads)
-    if start.stopped_at is not None and start.stopped_at <= place:
-        yield _stop(start.judged[start.stopped_at - 1])
+    stopped = start.stopped_at is not None and start.stopped_at <= place
+    if stopped:
+        yield _stop(start.stopped_at or 0, start.verdict)
     while not hub.closing:
-        judged, uploads = watch.judged, watch.uploads
+        uploads = watch.uploads
         while place < uploads and not hub.closing:
-            upto = min(place + TOGETHER, uploads)
-            yield "".join(_told(judged, k) for k in range(place, upto))
-            place = upto
-        if place == watch.uploads and not hub.closing and not await watch.wait(keep_alive):
+            told = ""
+            for one in watch.after(place) or await page(place):
+                told += _told(one)
+                if one.verdict.stopped and not stopped:
+                    stopped = True
+                    told += _stop(one.position, one.verdict)
+                place = one.position
+            if not told:
+                break
+            yield told
+        if place >= watch.uploads and not hub.closing and not await watch.wait(keep_alive):
             yield None
 
 
-def _told(judged: Sequence[Judged], k: int) -> str:
-    entry = judged[k]
-    text = f"id: {entry.position}\nevent: upload\ndata: {json.dumps(event(entry), allow_nan=False)}\n\n"
-    settled = entry.verdict.stopped and (k == 0 or not judged[k - 1].verdict.stopped)
-    return text + _stop(entry) if settled else text
+def _told(entry: Judged) -> str:
+    return f"id: {entry.position}\nevent: upload\ndata: {json.dumps(event(entry), allow_nan=False)}\n\n"
 
 
-def _stop(entry: Judged) -> str:
-    verdict = json.dumps(verdict_to_json(entry.verdict), allow_nan=False)
-    return f"id: {entry.position}\nevent: stop\ndata: {verdict}\n\n"
+def _stop(position: int, said: Verdict) -> str:
+    verdict = json.dumps(verdict_to_json(said), allow_nan=False)
+    return f"id: {position}\nevent: stop\ndata: {verdict}\n\n"

@@ -27,6 +27,7 @@ def metrics(service: Service, studies: tuple[Iterable[Overview], int] | None) ->
         ),
         *_family("commit_seconds_total", "counter", "Time spent in them.", {"": counters.commit_seconds}),
         *_family("waiting", "gauge", "Requests that wait for the next transaction.", {"": storage.waiting}),
+        *_family("loading", "gauge", "Studies that are being read from their logs.", {"": storage.loading}),
         *_family("connections", "gauge", "Connections that are open.", {"": len(service.door.inside)}),
         *_family("connections_limit", "gauge", "Connections that may be open.", {"": limits.connections}),
         *_family("streams", "gauge", "Event streams that are open.", {"": service.streams.under_way}),

@@ -15,6 +15,7 @@ from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.service.http.bodies import answer
 from bestarm.service.http.notes import Notes
 from bestarm.service.http.shares import Later, address_of
+from bestarm.service.storage.loader import Loading
 
 log = logging.getLogger("bestarm.service")
 
@@ -28,7 +29,7 @@ def refuse(request: Request, error: Exception, notes: Notes) -> Response:
         headers = {}
         if error.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        if isinstance(error, Later):
+        if isinstance(error, Later | Loading):
             headers["Retry-After"] = str(error.seconds)
         return answer({"error": str(error), "code": error.code}, error.status, headers)
     if isinstance(error, UserError):

@@ -18,6 +18,7 @@ from bestarm.service.http.rates import Buckets
 from bestarm.service.http.readiness import Readiness
 from bestarm.service.http.shares import Shares
 from bestarm.service.storage import Storage
+from bestarm.service.storage.loader import Loading
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tokens import Token
 
@@ -66,7 +67,7 @@ class Service:
         return await self.storage.look(await self.study(name))
 
     async def look_at(self, token: Token, archived: bool = False) -> tuple[list[Overview], int]:
-        """All studies that the caller may see, and how many more there are that are damaged.
+        """All studies that the caller may see and that are ready, and how many more there are that are damaged.
 
         Those that are archived are among them if they are asked for, or if the caller has no other.
         """
@@ -75,6 +76,8 @@ class Service:
         found = await asyncio.gather(*(self.look(name) for name in names), return_exceptions=True)
         damaged = 0
         for result in found:
+            if isinstance(result, Loading):
+                continue  # it is there again in a moment
             if isinstance(result, ServiceError):
                 damaged += 1
             elif isinstance(result, BaseException):

@@ -17,6 +17,7 @@ from bestarm.errors import UserError
 from bestarm.private import make_private
 
 WRITES = "bestarm_writes"
+STOPPED = 3  # seconds after which PostgreSQL ends a transaction in which nothing happens
 PATIENCE = 5  # seconds that SQLite waits for another process's transaction, and a connection for PostgreSQL
 
 
@@ -104,8 +105,9 @@ def _settled(engine: Engine) -> Engine:
 
 
 def _postgresql(url: URL) -> Engine:
-    # A process that stops in the middle of a transaction must not keep a study locked for the others.
-    limits = f"-c lock_timeout={PATIENCE * 1000} -c idle_in_transaction_session_timeout=30000"
+    # A process that stops in the middle of a transaction must not keep a study locked for the others: it is cut
+    # off before they lose their patience. Nothing that takes long is done inside of one.
+    limits = f"-c lock_timeout={PATIENCE * 1000} -c idle_in_transaction_session_timeout={STOPPED * 1000}"
     engine = create_engine(
         url,
         pool_pre_ping=True,  # a connection that was cut while it was idle is replaced before it is used

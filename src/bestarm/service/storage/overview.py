@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
 from bestarm.agreement import Agreement
 from bestarm.chain import charter
@@ -15,6 +16,7 @@ from bestarm.methods import Method, Verdict
 from bestarm.oddities import Oddity
 from bestarm.problem import Problem
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Reopen, Restored, Upload
+from bestarm.protocol.fold import Fold
 
 ByHand = (
     Correction | ArmAdded | ArmWithdrawn | Close | Reopen | Restored
@@ -87,14 +89,51 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """What there is to see beside the verdict."""
+
+    differences: tuple[Differences, ...] = ()
+    warnings: tuple[Oddity, ...] = ()
+    items: int = 0
+    agreement: Agreement | None = None
+
+
+class Source(Protocol):
+    """Where more about a study comes from than its overview holds: the storage."""
+
+    def beside(self, overview: Overview) -> Beside:
+        """What there is to see beside the verdict."""
+
+    def lately(self, overview: Overview) -> list[tuple[Judged, Upload]]:
+        """The last uploads, in their order."""
+
+
+class NoSource:
+    """Of a study that is in no storage: there is no more."""
+
+    def beside(self, overview: Overview) -> Beside:
+        """Nothing."""
+        return Beside()
+
+    def lately(self, overview: Overview) -> list[tuple[Judged, Upload]]:
+        """Nothing."""
+        return []
+
+
+NO_SOURCE = NoSource()
+
+
+@dataclass(frozen=True)
 class Overview:
     """A study as of one commit.
 
-    `judged` and `log` may have grown since: only the first `uploads` of them count. `length` is how many
-    entries there were, of whatever kind. `method` is the one for the arms that there are now, `arms` are all
-    that there ever were, and `known` is what it keeps of all batches. `now` is what the data say, whether the
-    study is over or not; `last_words` what could be said when it was closed. `digest` is that of the last
-    entry.
+    `history` are uploads that are spread evenly, with the last one and the one that settled the study; the log
+    itself is read from the storage. `length` is how many entries there were, of whatever kind. `method` is the
+    one for the arms that there are now, `arms` are all that there ever were, and `known` is what it keeps of
+    all batches; `fold` says how uploads are read since the entry at `changed_at`. `now` is what the data say,
+    whether the study is over or not; `last_words` what could be said when it was closed. `digest` is that of
+    the last entry. What is seen `beside` and what came `lately` is read from the log when somebody asks: don't
+    do that on an event loop.
     """
 
     study: Charter
@@ -102,22 +141,51 @@ class Overview:
     uploads: int
     length: int
     digest: str
-    judged: Sequence[Judged]
-    log: Sequence[Upload]
+    history: Sequence[Judged]
     method: Method
     known: Any
+    fold: Fold
+    changed_at: int
     total: Tally
     verdict: Verdict
     stopped_at: int | None
+    stopped_when: str
     sites: dict[str, Contribution]
-    differences: tuple[Differences, ...]
-    warnings: tuple[Oddity, ...]
     arms: tuple[str, ...]
     happened: tuple[Happened, ...]
     now: Verdict
     last_words: str
-    agreement: Agreement | None = None  # of the sites, on the leader and one other arm
-    items: int | None = None  # that were tried, where the study has items
+    source: Source
+
+    @cached_property
+    def beside(self) -> Beside:
+        """Differences and warnings."""
+        return self.source.beside(self)
+
+    @cached_property
+    def lately(self) -> list[tuple[Judged, Upload]]:
+        """The last uploads, in their order, and what was known after each."""
+        return self.source.lately(self)
+
+    @property
+    def differences(self) -> tuple[Differences, ...]:
+        """How far each arm is from the leader, or from the control."""
+        return self.beside.differences
+
+    @property
+    def warnings(self) -> tuple[Oddity, ...]:
+        """What speaks against what the study assumes."""
+        return self.beside.warnings
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """Of the sites, on the leader and one other arm."""
+        return self.beside.agreement
+
+    @property
+    def items(self) -> int | None:
+        """How many items were tried, where the study has items."""
+        return self.beside.items if self.method.problem.items else None
 
     @property
     def state(self) -> str:

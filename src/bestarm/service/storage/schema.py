@@ -10,7 +10,7 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, tex
 from bestarm.errors import UserError
 from bestarm.service.storage.tables import schema, studies
 
-VERSION = "6"  # the last step in `migrations/versions`
+VERSION = "7"  # the last step in `migrations/versions`
 STEPS = Path(__file__).parent / "migrations"
 # Any number that other programs on the same database are unlikely to choose.
 OPENING_LOCK = 20240715
@@ -24,6 +24,8 @@ def prepare(connection: Connection, steps: Path = STEPS, version: str = VERSION)
     if connection.dialect.name == "postgresql":
         # Two servers that open one database at once must not both make its tables.
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": OPENING_LOCK})
+        # An upgrade may take long.
+        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
     found = version_of(connection)
     if found != version:
         with _one_at_a_time:

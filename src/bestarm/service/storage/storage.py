@@ -2,17 +2,20 @@
 
 Every verb that touches a study runs in the writer's transaction: the study's row is locked, rows of its log
 that this process has not seen yet (another process wrote them) are replayed, the verb acts, the transaction
-commits, and only then does anybody get an answer. When anything goes wrong, the studies that the transaction
-touched are forgotten, and read again from their logs when they are next needed: memory is never trusted over
-the log.
+commits, and only then does anybody get an answer. What takes longer is done outside of transactions: a study is
+read from the state that was kept last and the rows since then, by the loader, while its verbs wait and others
+go on. When anything goes wrong, the studies to which the transaction has added something are read again, the
+same way: memory is never trusted over the log.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, func, select
@@ -23,11 +26,14 @@ from bestarm.methods import Method
 from bestarm.names import NAME, check_name
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Join, Restored, Upload
 from bestarm.protocol.messages import Download, Stop
-from bestarm.service.storage import clock, log, shelf, studies
+from bestarm.service.storage import clock, judgement, log, plans, shelf, snapshots, studies
 from bestarm.service.storage.counters import Counters
 from bestarm.service.storage.database import Pen, open_engine, open_memory
-from bestarm.service.storage.ledger import Ledger, OutOfRange
-from bestarm.service.storage.overview import Charter, Overview
+from bestarm.service.storage.ledger import Ledger, Nowhere, OutOfRange
+from bestarm.service.storage.loader import Loader
+from bestarm.service.storage.looking import Looker
+from bestarm.service.storage.overview import Beside, Charter, Judged, Overview
+from bestarm.service.storage.packing import gather, pack
 from bestarm.service.storage.pending import Pending
 from bestarm.service.storage.schema import prepare
 from bestarm.service.storage.shelf import Shelf
@@ -35,7 +41,7 @@ from bestarm.service.storage.tables import entries, tokens
 from bestarm.service.storage.tables import studies as study_rows
 from bestarm.service.storage.taken import Taken
 from bestarm.service.storage.tokens import Grant, Role, Token, hash_of, new_id, new_secret
-from bestarm.service.storage.work import EXTREME, Work
+from bestarm.service.storage.work import EXTREME, GIVEN_OUT, Behind, Prepare, Work
 from bestarm.service.storage.writer import Task, Writer
 
 logger = logging.getLogger("bestarm.service")
@@ -43,6 +49,14 @@ logger = logging.getLogger("bestarm.service")
 T = TypeVar("T")
 Grown = Callable[[Ledger], None]
 AWAY = "the storage can't be reached; nothing is known to have changed, so send it again later."
+
+
+LOCKED = (
+    "another process has held the storage's lock for too long; nothing has changed, so send it again later, "
+    "and if it stays so, see whether that process has stopped."
+)
+LATELY = 25  # uploads that are shown closely
+LOOKED_BEHIND = 20_000  # uploads that nobody has looked at, until it is done for whoever comes
 
 
 class Storage:
@@ -55,6 +69,9 @@ class Storage:
         self.counters = Counters()
         self.grown: Grown = lambda ledger: None  # called by the writer after a commit
         self._ledgers: dict[int, Ledger] = {}
+        self._read_lately: deque[tuple[int, Ledger]] = deque()  # by the loader, for the writer
+        self._lookers: dict[int, Looker] = {}
+        self._keeping: set[int] = set()  # studies whose state is being written down
         self._shelf = Shelf()
         self._seen: dict[int, dict[str, str]] = {}
         self._arms: dict[int, tuple[str, ...]] = {}
@@ -70,12 +87,23 @@ class Storage:
             self.engine.dispose()
             raise
         self._writer = Writer(self._run)
+        self._loader = Loader(self._rows, self._fill, self._loaded)
 
     def close(self) -> None:
         """Finish what was asked for, then let go of the database."""
+        self._loader.close()
         self._writer.close()
         self._pen.close()
         self.engine.dispose()
+
+    def be_patient(self, seconds: float | None) -> None:
+        """How long a verb waits for a study that must be read first, before it is refused as `loading`."""
+        self._loader.patience = seconds
+
+    @property
+    def loading(self) -> int:
+        """How many studies are being read from their logs."""
+        return len(self._loader.studies)
 
     @property
     def waiting(self) -> int:
@@ -103,6 +131,7 @@ class Storage:
 
         def act(work: Work) -> Overview:
             study = shelf.add(work.connection, row)
+            work.begin(study)
             work.begin_with(study, earlier, created_at)
             return work.look(study)
 
@@ -143,13 +172,15 @@ class Storage:
         with self._reading() as connection:
             return shelf.names(connection, archived)
 
-    def load(self) -> None:
-        """Replay the logs now rather than when they are first asked for. A damaged one is only reported."""
+    def load(self, wait: bool = True) -> None:
+        """Read the studies now rather than when they are first asked for. A damaged one is only reported."""
         for name in self.names(archived=False):
             try:
                 study = self.find(name)
                 assert study is not None
-                self.look(study).result()
+                looking = self.look(study)
+                if wait:
+                    looking.result()
             except ServiceError as error:
                 logger.error("%s", error)
 
@@ -168,19 +199,45 @@ class Storage:
         """The rows of a log up to `length`, after some, a few at a time: all of them may be a lot."""
         done = after
         while done < length:
-            with self._reading() as connection:
-                rows = connection.execute(log.AFTER, {"study": study.id, "after": done}).all()
+            rows = self._rows(log.FROM, {"study": study.id, "first": done + 1})
             if not rows:
                 raise ServiceError(f"study {study.name!r}: its log ends after {done} of {length} entries.")
             yield from rows[: length - done]
             done += len(rows)
 
-    def last_plan(self, study: Charter, agent: str) -> Any:
-        """The row of the log with what a site was asked for last; None if it was not heard of."""
-        which = (entries.c.study_id == study.id) & (entries.c.agent == agent)
-        query = entries.select().where(which).order_by(entries.c.position.desc()).limit(1)
-        with self._reading() as connection:
-            return connection.execute(query).first()
+    def plan_texts(self, overview: Overview) -> plans.Texts:
+        """The plans of a study's log, as JSON."""
+        return plans.Texts(overview.arms, log.kept_at(self._rows, overview.study.id))
+
+    def judged(self, study: Charter, after: int = 0, upto: int | None = None) -> Iterator[Judged]:
+        """What was known after each upload of a study, after the first so many, and up to some."""
+        row = self._rows(GIVEN_OUT, {"study": study.id})
+        stopped_at = row[0].stopped_at if row else None
+        for row in log.uploads_after(self._rows, study.id, after):
+            one = judgement.judged(row, self.arms(study), stopped_at)
+            if upto is not None and one.position > upto:
+                return
+            yield one
+
+    def uploads(self, overview: Overview) -> Iterator[Upload]:
+        """The uploads of a study."""
+        for row in self.entries(overview.study, overview.length):
+            if row.kind == Upload.word:
+                yield log.as_upload(log.entry_of(row, overview.arms))
+
+    def batches(self, study: Charter, agent: str, most: int) -> list[Any]:
+        """The rows of a site's last uploads, the last first."""
+        which = (entries.c.study_id == study.id) & (entries.c.agent == agent) & (entries.c.kind == Upload.word)
+        query = entries.select().where(which).order_by(entries.c.position.desc()).limit(most)
+        return self._rows(query, {})
+
+    def last_plan(self, overview: Overview, agent: str) -> str | None:
+        """What a site was asked for last, as JSON; None if it was not asked for anything."""
+        which = (entries.c.study_id == overview.study.id) & (entries.c.agent == agent)
+        rows = self._rows(entries.select().where(which).order_by(entries.c.position.desc()).limit(1), {})
+        if not rows or rows[0].plan is None:
+            return None
+        return self.plan_texts(overview).json(rows[0].position, rows[0].plan)
 
     def set_closed(self, study: Charter, closed: bool, by: str, reason: str = "") -> Pending[Overview]:
         """Close a study to joins and uploads, or open it again; `by` is who does it."""
@@ -199,10 +256,11 @@ class Storage:
         received_at = clock.write(self.now())
 
         def act(work: Work) -> tuple[int, Overview]:
-            position = work.change(study, entry, received_at)
+            position = work.change(study, entry, received_at, task.prepared)
             return position, work.look(study)
 
-        return self._submit(act, study, writes=True)
+        task = Task(act, study.id, writes=True, charter=study)
+        return self._writer.submit(task)
 
     def receipts(self, study: Charter, agent: str, after: int, most: int) -> list[Any]:
         """Where the uploads of an agent stand in the log, after some of them: rows of the database."""
@@ -322,55 +380,187 @@ class Storage:
     # Inside
 
     def _submit(self, act: Callable[[Work], Any], study: Charter | None, *, writes: bool) -> Pending[Any]:
-        return self._writer.submit(Task(act, None if study is None else study.id, writes))
+        task = Task(act, None if study is None else study.id, writes, charter=study)
+        return self._writer.submit(task)
 
     def _run(self, tasks: list[Task]) -> None:
-        """Do the tasks in one transaction; called by the writer alone."""
-        for first_try in (True, False):
-            try:
+        """Do the tasks in one transaction, or each in its own; called by the writer alone."""
+        tasks = self._ready(tasks)
+        if any(task.alone for task in tasks):
+            for task in tasks:
+                self._try(self._ready([task]))
+        else:
+            self._try(tasks)
+
+    def _try(self, tasks: list[Task]) -> None:
+        try:
+            if tasks:
                 self._commit(tasks)
-                return
-            except Exception as error:
-                # A lost connection has been dropped from the pool, and a row that another process was quicker
-                # to insert can be read now: the transaction left no trace, so all of it may be done again.
-                if first_try and (_lost(error) or isinstance(error, IntegrityError)):
-                    continue
-                if _lost(error):
-                    self._fail(tasks, error)
-                elif len(tasks) == 1:
-                    extreme = isinstance(error, OutOfRange)
-                    tasks[0].pending.settle(error=Refused(EXTREME, "refused", 422) if extreme else error)
-                else:
-                    for task in tasks:  # whose fault it is shows when each is alone
-                        self._run([task])
-                return
+        except Exception as error:
+            # A lost connection has been dropped from the pool, and a row that another process was quicker to
+            # insert can be read now: the transaction left no trace, so all of it may be done again. Who has
+            # waited for a lock for as long as it is patient does not wait again.
+            again = (_lost(error) or isinstance(error, IntegrityError)) and not _locked(error)
+            if again and not all(task.tried for task in tasks):
+                for task in tasks:
+                    task.tried = True
+                self._run(tasks)
+            elif _lost(error):
+                self._fail(tasks, error)
+            elif len(tasks) == 1:
+                extreme = isinstance(error, OutOfRange)
+                tasks[0].pending.settle(error=Refused(EXTREME, "refused", 422) if extreme else error)
+            else:
+                for task in tasks:  # whose fault it is shows when each is alone
+                    task.alone = True
+                self._run(tasks)
+
+    def _ready(self, tasks: list[Task]) -> list[Task]:
+        """The tasks whose studies are in memory; the others wait until they are."""
+        while self._read_lately:
+            study_id, ledger = self._read_lately.popleft()
+            self._ledgers.setdefault(study_id, ledger)
+        ready = []
+        for task in tasks:
+            if task.study is None or task.study in self._ledgers:
+                ready.append(task)
+            else:
+                self._loader.load(task.charter, [task])
+        return ready
 
     def _commit(self, tasks: list[Task]) -> None:
         outcomes: list[tuple[Task, Any, Exception | None]] = []
-        with self.counters.commit(len(tasks)), self._pen.transaction() as connection:
-            work = Work(self._ledgers, connection, self._seen, self.now())
-            work.lock({task.study for task in tasks if task.study is not None and task.writes})
-            for task in tasks:
-                try:
-                    outcomes.append((task, task.act(work), None))
-                except (UserError, ServiceError) as refusal:
-                    outcomes.append((task, None, refusal))
-            work.flush()
+        waits: list[tuple[Task, Behind | Prepare]] = []
+        work: Work | None = None
+        try:
+            with self.counters.commit(len(tasks)), self._pen.transaction() as connection:
+                work = Work(self._ledgers, connection, self._seen, self.now(), self)
+                work.lock({task.study for task in tasks if task.study is not None and task.writes})
+                for task in tasks:
+                    try:
+                        outcomes.append((task, task.act(work), None))
+                    except (Behind, Prepare) as missing:
+                        waits.append((task, missing))
+                    except (UserError, ServiceError) as refusal:
+                        outcomes.append((task, None, refusal))
+                work.flush()
+        except BaseException:
+            for ledger in () if work is None else work.ledgers.values():
+                if work is not None and ledger.study.id not in work.touched:
+                    self._ledgers[ledger.study.id] = ledger
+            raise
         for ledger in work.ledgers.values():
+            ledger.server.past = Nowhere()
             self._ledgers[ledger.study.id] = ledger
             self._arms[ledger.study.id] = ledger.server.arms
             self._restored[ledger.study.id] = ledger.server.restored
             self.grown(ledger)
+            ledger.fresh.clear()
+            self._keep(ledger)
         for study_id in work.reshelved:
             self._shelf.forget(study_id)
+        for task, wait in waits:
+            if isinstance(wait, Prepare):
+                self._loader.prepare(wait, task)
+            else:
+                self._loader.load(wait.study, [task], wait.ledger)
         for task, result, refused in outcomes:
             task.pending.settle(result, refused)
 
     def _fail(self, tasks: list[Task], error: Exception) -> None:
         self.report("the storage failed", error)
-        self._ledgers.clear()  # who knows what the database is when it comes back
+        sentence = LOCKED if _locked(error) else AWAY
         for task in tasks:
-            task.pending.settle(error=Refused(AWAY, "storage", 503))
+            task.pending.settle(error=Refused(sentence, "storage", 503))
+
+    # Beside the writer
+
+    def _rows(self, query: Any, values: Mapping[str, Any]) -> list[Any]:
+        """The rows of a query, outside of the writer's transactions."""
+        with self._reading() as connection:
+            return list(connection.execute(query, values).all())
+
+    def _loaded(self, study_id: int, ledger: Ledger | None, tasks: list[Task]) -> None:
+        """Called by the loader when it has read a study."""
+        if ledger is not None:
+            ledger.server.past = Nowhere()
+            ledger.fresh.clear()
+            self._read_lately.append((study_id, ledger))
+        self._writer.again(tasks)
+
+    def _fill(self, study_id: int, said: list[tuple[int, str]]) -> None:
+        """Write down what was known after uploads of a log that an earlier version wrote."""
+        rows = [{"study": study_id, "at": position, "known": known} for position, known in said]
+        self._submit(lambda work: work.connection.execute(log.FILL, rows), None, writes=True).result()
+
+    def _keep(self, ledger: Ledger) -> None:
+        """Write down what a log has led to, now and then: gathered here, packed beside, written with others."""
+        study_id = ledger.study.id
+        if study_id in self._keeping or not snapshots.is_due(ledger):
+            return
+        self._keeping.add(study_id)
+        values = ledger.freeze()
+        ledger.kept_at, ledger.seconds = ledger.length, 0.0
+        parts = [(snapshots.STATE, gather(values))]
+        if ledger.study.method.recipe.sends_total:
+            total = {name: values["server"][name] for name in ("pulls", "sums", "squares")}
+            parts.append((snapshots.TOTAL, gather(total)))
+        rows = [snapshots.row_of(ledger, kind, ledger.length, data) for kind, data in parts]
+        self._loader.background(lambda: self._write_down(study_id, rows))
+        looker = self._lookers.get(study_id)
+        if ledger.server.uploads - (0 if looker is None else looker.position) > LOOKED_BEHIND:
+            overview = ledger.overview({}, self)
+            self._loader.background(lambda: self._follow_looking(overview))
+
+    def _write_down(self, study_id: int, rows: list[dict[str, Any]]) -> None:
+        try:
+            packed = [row | {"data": pack(row["data"])} for row in rows]
+            self._submit(lambda work: snapshots.write(work.connection, packed), None, writes=True).result()
+        except Exception as error:  # another one will be written
+            self.report("a state was not written down", error)
+        finally:
+            self._keeping.discard(study_id)
+
+    def _follow_looking(self, overview: Overview) -> None:
+        try:
+            self.beside(overview)
+        except Exception as error:
+            self.report("differences were not looked at", error)
+
+    def beside(self, overview: Overview) -> Beside:
+        """What is to be seen beside a study's verdict; called by whoever wants to see it."""
+        study = overview.study
+        looker = self._lookers.get(study.id)
+        if looker is None:
+            read = snapshots.read_look(self._rows, study, overview.method, overview.changed_at)
+            looker = self._lookers.setdefault(study.id, read)
+        before = looker.position
+        rows = partial(self._span, study)
+        looker.look(overview.fold, overview.changed_at, overview.length, rows)
+        if looker.position - before > snapshots.ENTRIES:
+            self._keep_look(looker, study)
+        return looker.found(overview.method, overview.known, overview.verdict)
+
+    def lately(self, overview: Overview) -> list[tuple[Judged, Upload]]:
+        """The last uploads of a study, in their order; called by whoever wants to see them."""
+        after = max(overview.uploads - LATELY, 0)
+        found = []
+        for row in log.uploads_after(self._rows, overview.study.id, after):
+            one = judgement.judged(row, overview.arms, overview.stopped_at)
+            if one.position > overview.uploads:
+                break
+            found.append((one, log.as_upload(log.entry_of(row, overview.arms))))
+        return found
+
+    def _span(self, study: Charter, after: int, length: int) -> Iterator[Any]:
+        return self.entries(study, length, after)
+
+    def _keep_look(self, looker: Looker, study: Charter) -> None:
+        values = looker.freeze()
+        rows = self._rows(snapshots.DIGEST, {"study": study.id, "position": values["position"]})
+        if rows:
+            row = snapshots.row_at(study, snapshots.LOOK, values["position"], rows[0][0], gather(values))
+            self._write_down(0, [row])
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -400,6 +590,12 @@ def _lost(error: Exception) -> bool:
     return isinstance(error, OperationalError | InterfaceError) or (
         isinstance(error, DBAPIError) and error.connection_invalidated
     )
+
+
+def _locked(error: Exception) -> bool:
+    """Whether somebody else has held a lock for longer than we wait."""
+    text = str(getattr(error, "orig", error))
+    return isinstance(error, OperationalError) and ("locked" in text or "lock timeout" in text)
 
 
 def _first_line(error: Exception) -> str:

@@ -27,6 +27,7 @@ from bestarm.service.storage.overview import Charter
 
 MOST_AGENTS = 1_000_000
 USUAL_AGENTS = 10
+MOST_COUNT = 10**6  # of an arm in a plan, for its length as text
 MOST_DIMENSIONS = 2_000
 RESERVED = {"name", "problem", "agents"}
 _one_at_a_time = threading.Lock()
@@ -38,6 +39,7 @@ def check_method(
     agents: int | None,
     parameters: Mapping[str, Parameter],
     most_arms: int,
+    most_body: int = 1_000_000,
 ) -> Method:
     """The method of a new study; `table` is its problem as plain values. A sentence if it can't be served.
 
@@ -51,6 +53,12 @@ def check_method(
         raise UserError(f"problem: it has {problem.dimension} features; this server takes {MOST_DIMENSIONS}.")
     if len(problem.arms) > most_arms:
         raise UserError(f"problem: it has {problem.K} arms; this server takes at most {most_arms}.")
+    longest = len(json.dumps([[arm, MOST_COUNT] for arm in problem.arms], ensure_ascii=False).encode())
+    if longest > most_body:
+        raise UserError(
+            f"problem: with its {problem.K} arms a plan or a batch can have {longest:,} bytes, and this server "
+            f"reads {most_body:,} at most; take shorter names, or start it with a larger --max-body."
+        )
     for key in RESERVED & parameters.keys():
         raise UserError(f"parameters has {key!r}, which is not a parameter; it stands beside them.")
     try:

@@ -7,6 +7,7 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -56,9 +57,22 @@ entries = Table(
     Column("received_at", String(32), nullable=False),
     Column("decision", Text),  # JSON, the verdict, where the study was decided
     Column("digest", String(64), nullable=False),  # as chain.link
-    # JSON, [[arm, how often], …]. It can be long and is seldom read, so nothing stands behind it.
+    # The plan that answered it, as `plans.keep` writes it.
     Column("plan", Text),
+    Column("said", Text),  # what was known after an upload, as `judgement.said` writes it
     UniqueConstraint("study_id", "id"),
+)
+
+# What a log had led to at a position, to go on from there. It can be thrown away at any time.
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("study_id", ForeignKey("studies.id"), primary_key=True),
+    Column("kind", String(8), primary_key=True),  # state, look or total
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("digest", String(64), nullable=False),  # of the entry at the position
+    Column("version", String(128), nullable=False),  # of the code that made it
+    Column("data", LargeBinary, nullable=False),
 )
 
 tokens = Table(

@@ -25,6 +25,10 @@ class Task:
     study: int | None
     writes: bool
     pending: Pending[Any] = field(default_factory=Pending)
+    charter: Any = None  # of the study
+    tried: bool = False  # and the storage failed
+    alone: bool = False  # whether it must have a transaction of its own
+    prepared: Any = None  # what was read for it outside of a transaction
 
 
 class Writer:
@@ -66,6 +70,15 @@ class Writer:
         if len(self._waiting) >= self._enough:
             self._wake.set()
         return task.pending
+
+    def again(self, tasks: list[Task]) -> None:
+        """Queue tasks that were queued before and could not be done yet."""
+        if self._closed:
+            for task in tasks:
+                task.pending.settle(error=_stopping())
+            return
+        self._waiting.extend(tasks)
+        self._wake.set()
 
     def close(self) -> None:
         """Do what was queued, then end."""

@@ -43,7 +43,7 @@ def happenings(overview: Overview, now: str) -> list[Happening]:
     """All that ever happened to a study and is worth telling, and the warnings that it has now."""
     found, over = [], end(overview)
     if overview.stopped_at is not None:
-        at = overview.judged[overview.stopped_at - 1].received_at
+        at = overview.stopped_when
         said = overview.verdict if over is None else over["said"]
         found.append(Happening("settled", "settled", at, str(said), {"reason": "found"}))
     closes = [one for one in overview.happened if isinstance(one.entry, Close)]
@@ -61,7 +61,7 @@ def happenings(overview: Overview, now: str) -> list[Happening]:
 
 def last_upload(overview: Overview) -> str:
     """When the last data came, from which a warning is; before all times if there are none."""
-    return overview.judged[overview.uploads - 1].received_at if overview.uploads else ""
+    return overview.history[-1].received_at if overview.history else ""
 
 
 def is_new(happening: Happening, overview: Overview, since: str) -> bool:

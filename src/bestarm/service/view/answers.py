@@ -97,8 +97,7 @@ def lately(overview: Overview) -> list[dict[str, Any]]:
     ]
     settled = []
     if overview.stopped_at is not None:
-        at = overview.judged[overview.stopped_at - 1].received_at
-        settled = [{"at": at, "kind": "found", "by": "", "sentence": str(overview.verdict)}]
+        settled = [{"at": overview.stopped_when, "kind": "found", "by": "", "sentence": str(overview.verdict)}]
     dated = sorted([*happened, *joined, *settled], key=lambda one: one["at"], reverse=True)
     warned: list[dict[str, Any]] = [
         {"at": None, "kind": "warning", "by": "", "sentence": one.seen} for one in overview.warnings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bestarm.methods import Verdict
-from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction
+from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Upload
 from bestarm.reward import HIGHEST
 from bestarm.service.storage.overview import Happened, Judged, Overview
 from bestarm.service.view.ending import sentence
@@ -15,17 +15,16 @@ A_FALL = 0.05  # of the evidence
 
 def changes(overview: Overview) -> list[str]:
     """The last change, and before it the last fall that is worth a word."""
-    if not overview.uploads:
+    lately = overview.lately
+    if not lately:
         return []
-    last = overview.uploads - 1
+    last = len(lately) - 1
     by_hand = _by_hand(overview, overview.uploads)
-    if by_hand:
-        said = [_because(overview.judged[last].verdict, overview.now, by_hand)]
-    else:
-        said = [_step(overview, last)]
+    because = by_hand and _because(lately[last][0].verdict, overview.now, by_hand)
+    said = [because or _step(overview, last)]
     first = last if by_hand else last - 1
     for k in range(first, max(first - LOOK_BACK, 0), -1):
-        before, after = overview.judged[k - 1].verdict, overview.judged[k].verdict
+        before, after = lately[k - 1][0].verdict, lately[k][0].verdict
         if after.evidence < before.evidence - A_FALL:
             said.append("Before that: " + _step(overview, k))
             break
@@ -33,17 +32,16 @@ def changes(overview: Overview) -> list[str]:
 
 
 def _step(overview: Overview, k: int) -> str:
-    """From the upload before to this one."""
-    judged = overview.judged[k]
-    if k == 0:
+    """From the upload before to this one, of the last ones."""
+    judged, upload = overview.lately[k]
+    if judged.position == 1:
         return f"The first batch came from {judged.agent}."
-    before = overview.judged[k - 1].verdict
-    by_hand = _by_hand(overview, k)
+    before = overview.lately[k - 1][0].verdict
+    by_hand = _by_hand(overview, judged.position - 1)
     if by_hand:
         return _because(before, judged.verdict, by_hand)
-    return f"With batch {judged.sequence} of {judged.agent} {_moved(before, judged.verdict)}" + _in_it(
-        overview, judged, before
-    )
+    moved = _moved(before, judged.verdict)
+    return f"With batch {judged.sequence} of {judged.agent} {moved}" + _in_it(overview, judged, upload, before)
 
 
 def _by_hand(overview: Overview, uploads: int) -> list[Happened]:
@@ -68,11 +66,11 @@ def _moved(before: Verdict, after: Verdict) -> str:
     return evidence
 
 
-def _in_it(overview: Overview, judged: Judged, before: Verdict) -> str:
+def _in_it(overview: Overview, judged: Judged, upload: Upload, before: Verdict) -> str:
     """What a batch said of the two arms in front, where it explains a fall; and a full stop."""
     if judged.verdict.evidence >= before.evidence or before.leader == before.challenger:
         return "."
-    upload, names = overview.log[judged.position - 1], overview.arms
+    names = overview.arms
     means = {names[arm]: row[1] / row[0] for arm, row in upload.tally.rows.items() if row[0]}
     rival = before.challenger
     if before.leader not in means or rival not in means:

@@ -29,7 +29,7 @@ def end(overview: Overview) -> dict[str, Any] | None:
     if verdict.reason is None:
         return None
     if overview.stopped_at is not None:
-        why, by, at = "", "", overview.judged[overview.stopped_at - 1].received_at
+        why, by, at = "", "", overview.stopped_when
         said = str(verdict)
     else:
         close = next(one for one in reversed(overview.happened) if isinstance(one.entry, Close))

@@ -45,7 +45,7 @@ def expected_end(overview: Overview, now: datetime) -> dict[str, Any] | None:
     found = remaining(overview.method, samples, overview.verdict)
     if found is None:
         return None
-    paces = pace(overview.judged[: overview.uploads], now)
+    paces = pace(overview.history, now)
     seconds = None if paces is None else {"low": found["low"] / max(paces), "high": found["high"] / min(paces)}
     problem, before = overview.study.problem, ""
     if problem.budget is not None and samples + found["high"] > problem.budget:
@@ -61,13 +61,14 @@ def expected_end(overview: Overview, now: datetime) -> dict[str, Any] | None:
 def pace(judged: Sequence[Judged], now: datetime) -> tuple[float, float] | None:
     """Samples a second: over the last quarter of the uploads, at least four, and over all of them, up to now.
 
-    None before the fifth upload.
+    None before the fifth upload. Of a long study only some uploads are known.
     """
     if len(judged) < 5:
         return None
     rates = []
-    for back in (max(4, len(judged) // 4), len(judged) - 1):
-        first = judged[len(judged) - 1 - back]
+    uploads = judged[-1].position
+    for since in (uploads - max(4, uploads // 4), 1):
+        first = max((one for one in judged if one.position <= since), key=lambda one: one.position)
         seconds = (now - clock.read(first.received_at)).total_seconds()
         samples = judged[-1].samples - first.samples
         if seconds <= 0.0 or samples <= 0:

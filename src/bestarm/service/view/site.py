@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from bestarm.core.tally import Tally
 from bestarm.protocol.entries import Correction
+from bestarm.service.storage.log import as_upload, entry_of
 from bestarm.service.storage.overview import Overview
 
 MOST_BATCHES = 25
 
 
-def site(overview: Overview, agent: str, last: Any) -> dict[str, Any]:
-    """A site that the overview knows; `last` is the row of the log with its plan."""
+def site(overview: Overview, agent: str, last: str | None, rows: Iterable[Any]) -> dict[str, Any]:
+    """A site that the overview knows; `last` is its plan, `rows` are those of its last uploads."""
     known = overview.sites[agent]
     over = overview.verdict.reason is not None
-    plan = [] if over or last.plan is None else [[step[0], step[1]] for step in json.loads(last.plan)]
+    plan = [] if over or last is None else [[step[0], step[1]] for step in json.loads(last)]
     return {
         "agent": agent,
         "joined_at": known.joined_at,
@@ -26,7 +28,7 @@ def site(overview: Overview, agent: str, last: Any) -> dict[str, Any]:
         "asked": asked(over, known.plan),
         "by_hand": not overview.method.bets and not overview.method.pairs,
         "squares": overview.method.squares,
-        "batches": batches(overview, agent),
+        "batches": batches(overview, agent, rows),
     }
 
 
@@ -43,31 +45,26 @@ def asked(over: bool, trials: int | None) -> str:
     return f"{trials:,} trial{'s' * (trials != 1)}" if trials else "to wait"
 
 
-def batches(overview: Overview, agent: str) -> list[dict[str, Any]]:
+def batches(overview: Overview, agent: str, rows: Iterable[Any]) -> list[dict[str, Any]]:
     """Its last batches, the last first, as they were corrected; sums of squares are those of the rewards."""
     right = {
-        (one.entry.agent, one.entry.sequence): one.entry.tally
+        one.entry.sequence: one.entry.tally
         for one in overview.happened
-        if isinstance(one.entry, Correction)
+        if isinstance(one.entry, Correction) and one.entry.agent == agent
     }
     found = []
-    for k in range(overview.uploads - 1, -1, -1):
-        upload = overview.log[k]
-        if upload.agent != agent:
-            continue
-        key = agent, upload.sequence
-        tally = right.get(key, upload.tally)
+    for row in rows:
+        upload = as_upload(entry_of(row, overview.arms))
+        tally = right.get(upload.sequence, upload.tally)
         found.append(
             {
                 "sequence": upload.sequence,
-                "received_at": overview.judged[k].received_at,
+                "received_at": row.received_at,
                 "samples": tally.samples,
-                "corrected": key in right,
+                "corrected": upload.sequence in right,
                 "counts": counts(tally, overview.arms, overview.study.problem.centre),
             }
         )
-        if len(found) == MOST_BATCHES:
-            break
     return found
 
 

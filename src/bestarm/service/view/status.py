@@ -42,9 +42,8 @@ def summary(overview: Overview) -> dict[str, Any]:
 
 def listed(overview: Overview) -> dict[str, Any]:
     """The same with how it went: when the last upload came, and the evidence on the way, thinned to 40."""
-    last = overview.judged[overview.uploads - 1].received_at if overview.uploads else None
-    places = thinned(overview.uploads, overview.stopped_at, MOST_TREND)
-    trend = [overview.judged[k].verdict.evidence for k in places]
+    last = overview.history[-1].received_at if overview.history else None
+    trend = [one.verdict.evidence for one in _spread(overview, MOST_TREND)]
     return summary(overview) | {"last_upload": last, "trend": trend}
 
 
@@ -120,8 +119,15 @@ def history(overview: Overview) -> list[list[Any]]:
     """How the study went: position, samples, breaking index, evidence, time; thinned to at most 500 rows."""
     return [
         [entry.position, entry.samples, _finite(entry.verdict), entry.verdict.evidence, entry.received_at]
-        for entry in (overview.judged[k] for k in thinned(overview.uploads, overview.stopped_at))
+        for entry in _spread(overview, MOST_HISTORY)
     ]
+
+
+def _spread(overview: Overview, most: int) -> list[Judged]:
+    """At most so many uploads: the first, the last, the one that settled the study, and some between them."""
+    places = {one.position: k + 1 for k, one in enumerate(overview.history)}
+    settled = None if overview.stopped_at is None else places.get(overview.stopped_at)
+    return [overview.history[k] for k in thinned(len(overview.history), settled, most)]
 
 
 def thinned(length: int, keep: int | None, most: int = MOST_HISTORY) -> list[int]:

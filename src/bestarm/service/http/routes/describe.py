@@ -23,7 +23,7 @@ REASONS = {
     413: "The body is too large.",
     422: "Something in the body or in the address can't be used.",
     429: "Too many calls with this token; Retry-After says how long to wait.",
-    503: "The storage can't be reached, or the study's log is damaged; nothing was changed.",
+    503: "The storage can't be reached, the study is being loaded, or its log is damaged; nothing was changed.",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -18,7 +19,7 @@ from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, answers
 from bestarm.service.http.service import Service
 from bestarm.service.storage import clock, studies
-from bestarm.service.storage.overview import Charter
+from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tokens import Role, Token, new_id
 from bestarm.service.view.ending import end, sentence
 from bestarm.service.view.status import listed, study_object
@@ -36,6 +37,10 @@ def router(service: Service) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["studies"])
     storage, limits = service.storage, service.limits
 
+    async def shown(found: Awaitable[Overview], status: int = 200) -> Response:
+        overview = await found
+        return answer(await asyncio.to_thread(study_object, overview), status)
+
     @routes.post(
         "/studies",
         status_code=201,
@@ -47,9 +52,9 @@ def router(service: Service) -> APIRouter:
         await service.access.allow(request, (Role.ADMIN,))
         body = await read_shape(request, shapes.StudyBody, limits.body)
         asked = body.problem, body.method, body.agents, body.parameters
-        method = await asyncio.to_thread(studies.check_method, *asked, limits.arms)
+        method = await asyncio.to_thread(studies.check_method, *asked, limits.arms, limits.body)
         earlier = await asyncio.to_thread(studies.check_earlier, method, body.earlier)
-        return answer(study_object(await storage.create(method, earlier)), 201)
+        return await shown(storage.create(method, earlier), 201)
 
     @routes.get(
         "/studies",
@@ -74,7 +79,7 @@ def router(service: Service) -> APIRouter:
     )
     async def show(request: Request, study: StudyName) -> Response:
         await service.access.allow(request, ANYONE, study)
-        return answer(study_object(await service.look(study)))
+        return await shown(service.look(study))
 
     @routes.post(
         "/studies/{study}/close",
@@ -103,7 +108,7 @@ def router(service: Service) -> APIRouter:
     async def rename(request: Request, study: StudyName) -> Response:
         await service.access.allow(request, (Role.ADMIN,))
         body = await read_shape(request, shapes.RenameBody, limits.body)
-        return answer(study_object(await storage.rename(await service.study(study), body.name)))
+        return await shown(storage.rename(await service.study(study), body.name))
 
     @routes.post(
         "/studies/{study}/archive",
@@ -123,13 +128,13 @@ def router(service: Service) -> APIRouter:
 
     async def set_archived(request: Request, name: str, archived: bool) -> Response:
         await service.access.allow(request, (Role.ADMIN,))
-        return answer(study_object(await storage.set_archived(await service.study(name), archived)))
+        return await shown(storage.set_archived(await service.study(name), archived))
 
     async def set_closed(request: Request, name: str, closed: bool) -> Response:
         token = await service.access.allow(request, (Role.ADMIN,))
         body = await read_shape(request, shapes.ReasonBody, limits.body)
         found = await service.study(name)
-        return answer(study_object(await storage.set_closed(found, closed, _who(token), body.reason)))
+        return await shown(storage.set_closed(found, closed, _who(token), body.reason))
 
     @routes.post(
         "/studies/{study}/arms",
@@ -191,7 +196,7 @@ def router(service: Service) -> APIRouter:
 
     async def changed(study: Charter, entry: ArmAdded | ArmWithdrawn | Correction | Restored) -> Response:
         position, overview = await storage.change(study, entry)
-        ended = end(overview)
+        ended = await asyncio.to_thread(end, overview)
         said: dict[str, Any] = {
             "position": position,
             "verdict": verdict_to_json(overview.verdict),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated
+from functools import partial
+from itertools import islice
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query
 from starlette.requests import Request
@@ -13,17 +15,18 @@ from starlette.responses import Response, StreamingResponse
 
 from bestarm.errors import Refused
 from bestarm.service.http.bodies import answer
-from bestarm.service.http.events import follow
+from bestarm.service.http.events import TOGETHER, Page, follow
 from bestarm.service.http.metrics import metrics
+from bestarm.service.http.patiently import patiently
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import AgentName, StudyName, answers, text
 from bestarm.service.http.service import Service
-from bestarm.service.storage.overview import Charter, Overview
+from bestarm.service.storage.overview import Charter, Judged, Overview
 from bestarm.service.storage.tokens import Role, Token
 from bestarm.service.view.ending import line
 from bestarm.service.view.export import export_csv, export_json
 from bestarm.service.view.report_style import POLICY
-from bestarm.service.view.site import site
+from bestarm.service.view.site import MOST_BATCHES, site
 from bestarm.service.view.status import status
 
 EVERYBODY = (Role.ADMIN, Role.VIEWER, Role.AGENT)
@@ -74,10 +77,14 @@ def router(service: Service) -> APIRouter:
             yield ": following\n\n"
             # Uploads between the look and the watch are in this second look.
             start = await storage.look(study)
-            async for events in follow(service.hub, watch, after, limits.keep_alive, start):
+            page: Page = partial(read_page, study)
+            async for events in follow(service.hub, watch, after, limits.keep_alive, start, page):
                 if not await access.still(token):
                     return
                 yield events or ": nothing new\n\n"
+
+    async def read_page(study: Charter, place: int) -> list[Judged]:
+        return await asyncio.to_thread(lambda: list(islice(storage.judged(study, place), TOGETHER)))
 
     @routes.get(
         "/v1/studies/{study}/log",
@@ -108,8 +115,12 @@ def router(service: Service) -> APIRouter:
         overview = await service.look(study)
         if agent not in overview.sites:
             raise Refused(f"no site {agent[:70]!r} has joined.", "unknown-site", 404)
-        last = await asyncio.to_thread(storage.last_plan, overview.study, agent)
-        return answer(await asyncio.to_thread(site, overview, agent, last))
+
+        def shown() -> dict[str, Any]:
+            rows = storage.batches(overview.study, agent, MOST_BATCHES)
+            return site(overview, agent, storage.last_plan(overview, agent), rows)
+
+        return answer(await asyncio.to_thread(shown))
 
     @routes.get(
         "/v1/studies/{study}/export",
@@ -127,9 +138,8 @@ def router(service: Service) -> APIRouter:
         service.exports.hold(request, token.id)
         overview = await service.look(study)
         if format_ == "csv":
-            return StreamingResponse(export_csv(overview), media_type="text/csv")
-        entries = storage.entries(overview.study, overview.length)
-        return StreamingResponse(export_json(overview, entries), media_type="application/json")
+            return patiently(export_csv(overview, storage), media_type="text/csv")
+        return patiently(export_json(overview, storage), media_type="application/json")
 
     @routes.get(
         "/v1/studies/{study}/report",

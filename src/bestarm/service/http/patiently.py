@@ -1,0 +1,36 @@
+"""A long answer, piece by piece, that disturbs nobody: not those who upload, and not the memory.
+
+Pieces are made when they are read, in one thread for all such answers, which rests after each for as long as it
+took. Who does not read is given up by the door, as with any answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from starlette.responses import StreamingResponse
+
+MOST_REST = 0.05  # seconds
+
+_maker = ThreadPoolExecutor(1, "bestarm-export")
+
+
+def patiently(pieces: Iterator[str], media_type: str) -> StreamingResponse:
+    """A streamed answer that is made as fast as it is read, and not faster than others can bear."""
+    return StreamingResponse(_made(pieces), media_type=media_type)
+
+
+async def _made(pieces: Iterator[str]) -> AsyncIterator[str]:
+    loop = asyncio.get_running_loop()
+    while (piece := await loop.run_in_executor(_maker, _next, pieces)) is not None:
+        yield piece
+
+
+def _next(pieces: Iterator[str]) -> str | None:
+    began = time.perf_counter()
+    piece = next(pieces, None)
+    time.sleep(min(time.perf_counter() - began, MOST_REST))
+    return piece
