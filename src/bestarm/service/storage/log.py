@@ -155,20 +155,22 @@ def uploads_after(read: Read, study: int, after: int) -> Iterator[Any]:
         position = rows[-1].position + max(after - number_in(rows[-1].said), 0)
 
 
-def catch_up(read: Read, ledger: Ledger, short: bool = True) -> bool:
+def catch_up(read: Read, ledger: Ledger) -> bool:
     """Follow what the log has gained; False, and the ledger is worthless, if it has lost what was there.
 
-    A database that was restored or failed over while the server ran may know less than the server. With `short`
-    it is `FarBack` if that takes long.
+    A database that was restored or failed over while the server ran may know less than the server. It is
+    `FarBack` if that takes long.
     """
-    for _ in range(FEW // TOGETHER):
+    end = ledger.length + FEW
+    while True:
         rows = read(FROM, {"study": ledger.study.id, "first": ledger.length})
         if ledger.length and (not rows or rows[0].digest != ledger.digest):
             return False
-        replay(ledger, rows[1:] if ledger.length else rows, short)
+        replay(ledger, rows[1:] if ledger.length else rows, short=True)
         if len(rows) < TOGETHER:
             return True
-    raise FarBack
+        if ledger.length > end:
+            raise FarBack
 
 
 def replay(ledger: Ledger, rows: Iterable[Any], short: bool = False) -> list[tuple[int, str]]:
