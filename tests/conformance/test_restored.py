@@ -73,7 +73,7 @@ def exported(storage: Storage) -> Any:
     study = storage.find(STUDY)
     assert study is not None
     overview = look(storage, study)
-    return QUICK.decode("".join(export_json(overview, storage.entries(study, overview.length))))
+    return QUICK.decode("".join(export_json(overview, storage)))
 
 
 def test_sites_send_again_what_was_lost(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
