@@ -64,6 +64,9 @@ class Loader:
 
     def load(self, study: Charter, tasks: list[Task], ledger: Ledger | None = None) -> None:
         """Read a study, from a ledger that is behind if there is one, and give the tasks back afterwards."""
+        if self._closing:
+            refuse(tasks, Refused(STOPPING, "stopping", 503))
+            return
         with self._lock:
             reading = self._readings.get(study.id)
             if reading is None:
@@ -76,15 +79,22 @@ class Loader:
 
     def prepare(self, wanted: Prepare, task: Task) -> None:
         """Make a new reading of a log for a task that changes its past, then give the task back."""
-        self._threads.submit(self._prepare, wanted, task)
+        if self._closing:
+            refuse([task], Refused(STOPPING, "stopping", 503))
+        else:
+            self._threads.submit(self._prepare, wanted, task)
 
     def background(self, work: Callable[[], None]) -> None:
         """Do something beside all else."""
         if not self._closing:
             self._threads.submit(work)
 
+    def leave_off(self) -> None:
+        """Begin nothing more."""
+        self._closing = True
+
     def close(self) -> None:
-        """Leave off; who waits is told so."""
+        """End; who waits is told so."""
         self._closing = True
         self._threads.shutdown()
         for reading in self._readings.values():

@@ -91,8 +91,9 @@ class Storage:
 
     def close(self) -> None:
         """Finish what was asked for, then let go of the database."""
-        self._loader.close()
+        self._loader.leave_off()
         self._writer.close()
+        self._loader.close()
         self._pen.close()
         self.engine.dispose()
 
@@ -498,24 +499,37 @@ class Storage:
         study_id = ledger.study.id
         if study_id in self._keeping or not snapshots.is_due(ledger):
             return
-        self._keeping.add(study_id)
-        values = ledger.freeze()
+        try:
+            parts = self._frozen(ledger)
+        except Exception as error:  # of a test from elsewhere, whose state is of another kind
+            self.report(f"the state of study {ledger.study.name!r} can't be kept", error)
+            parts = []
         ledger.kept_at, ledger.seconds = ledger.length, 0.0
-        parts = [(snapshots.STATE, gather(values))]
-        if ledger.study.method.recipe.sends_total:
-            total = {name: values["server"][name] for name in ("pulls", "sums", "squares")}
-            parts.append((snapshots.TOTAL, gather(total)))
-        rows = [snapshots.row_of(ledger, kind, ledger.length, data) for kind, data in parts]
-        self._loader.background(lambda: self._write_down(study_id, rows))
+        if parts:
+            self._keeping.add(study_id)
+            rows = [snapshots.row_of(ledger, kind, ledger.length, data) for kind, data in parts]
+            self._loader.background(lambda: self._write_down(study_id, rows))
         looker = self._lookers.get(study_id)
         if ledger.server.uploads - (0 if looker is None else looker.position) > LOOKED_BEHIND:
             overview = ledger.overview({}, self)
             self._loader.background(lambda: self._follow_looking(overview))
 
+    @staticmethod
+    def _frozen(ledger: Ledger) -> list[tuple[str, bytes]]:
+        """What is written down of a ledger."""
+        values = ledger.freeze()
+        parts = [(snapshots.STATE, gather(values))]
+        if ledger.study.method.recipe.sends_total:
+            total = {name: values["server"][name] for name in ("pulls", "sums", "squares")}
+            parts.append((snapshots.TOTAL, gather(total)))
+        return parts
+
     def _write_down(self, study_id: int, rows: list[dict[str, Any]]) -> None:
         try:
             packed = [row | {"data": pack(row["data"])} for row in rows]
             self._submit(lambda work: snapshots.write(work.connection, packed), None, writes=True).result()
+        except Refused:
+            pass  # the storage is being closed, or away
         except Exception as error:  # another one will be written
             self.report("a state was not written down", error)
         finally:
