@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from bestarm import Agent, Lab, UserError
 from bestarm.client import past, receipts
-from bestarm.client.journal import VERSION, Journal, JournalError
+from bestarm.client.journal import Journal, JournalError
+from bestarm.client.upgrade import VERSION
 
 HOLD = """
 import sys, time

@@ -17,9 +17,10 @@ from serving import Local
 
 from bestarm import Problem, Trial
 from bestarm.client.connection import Connection
-from bestarm.client.journal import VERSION, Journal, Said
+from bestarm.client.identity import Said
+from bestarm.client.journal import Journal
 from bestarm.client.lab import Lab
-from bestarm.client.upgrade import FIRST, terms_of
+from bestarm.client.upgrade import FIRST, STEPS, VERSION, terms_of
 from bestarm.protocol.agent import State
 from bestarm.service.http.app import create_app
 from bestarm.service.storage import Storage
@@ -159,3 +160,20 @@ def test_terms_have_the_problems_fingerprint(problem: Problem) -> None:
     assert (terms.reward_range, terms.centre) == (problem.reward_range, problem.centre)
     features = None if problem.features is None else problem.features.tolist()
     assert (None if terms.features is None else [list(row) for row in terms.features]) == features
+
+
+def test_a_journal_without_receipts_gets_room_for_them(tmp_path: Path) -> None:
+    """Version 4 had all but these; the steps are a table, from each version to the next."""
+    path = tmp_path / "lab.db"
+    Journal(path, seed="a").close()
+    with closing(sqlite3.connect(path)) as database:
+        for table in ("receipts", "restored"):
+            database.execute(f"DROP TABLE {table}")
+        database.execute("PRAGMA user_version = 4")
+        database.commit()
+    with closing(Journal(path)) as journal:
+        assert journal.seed == "a"
+        assert list(journal.receipts.after(0)) == []
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    assert [*STEPS] == [*range(FIRST, VERSION)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bestarm.client.journal import Identity, Journal
+from bestarm.client.identity import Identity
+from bestarm.client.journal import Journal
 from bestarm.errors import ServiceError, UserError
 from bestarm.protocol.agent import Agent
 

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bestarm.client.journal import JournalError, asked_lines
+from bestarm.client.journal import JournalError
+from bestarm.client.lines import asked_lines
 from bestarm.client.link import Link
 from bestarm.client.patience import nobody_waits
 from bestarm.errors import ServiceError, UserError

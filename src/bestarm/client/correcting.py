@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bestarm.client.corrections import change, check_reason, counts_tally
-from bestarm.client.journal import Said
+from bestarm.client.identity import Said
 from bestarm.client.link import Link
 from bestarm.client.telling import Telling, check_arm, number_of
 from bestarm.errors import UserError

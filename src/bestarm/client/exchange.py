@@ -12,7 +12,9 @@ from urllib.parse import quote
 
 from bestarm.client.agreement import check_identity, check_sequence, identity_of
 from bestarm.client.connection import Connection
-from bestarm.client.journal import Happening, Journal, Line, Said, reply_lines, upload_line
+from bestarm.client.identity import Said
+from bestarm.client.journal import Journal
+from bestarm.client.lines import Happening, Line, reply_lines, upload_line
 from bestarm.errors import Refused, ServiceError, Unreached, UserError
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.messages import Download, Stop, reply_from_json

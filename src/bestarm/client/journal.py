@@ -11,29 +11,27 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from enum import Enum
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from bestarm.client import past, receipts
+from bestarm.client.identity import Identity, Said
 from bestarm.client.items import Items, Label, check_same, checked_items
+from bestarm.client.lines import PLACES, Happening, Line, plan_body, plan_in, repeat, upload_line
 from bestarm.client.past import Counted, Past, Told, as_corrected
 from bestarm.client.receipts import Receipts
-from bestarm.client.upgrade import OLDER, upgrade
+from bestarm.client.upgrade import FIRST, VERSION, upgrade
 from bestarm.core.plan import Plan
 from bestarm.errors import ServiceError, UserError
 from bestarm.private import make_private
 from bestarm.protocol.agent import Agent
-from bestarm.protocol.messages import Download, Stop, Trial, reply_from_json
-from bestarm.protocol.terms import Terms
 
 APPLICATION = 0x62657374  # "best", where SQLite keeps whose file it is
-VERSION = 5
 MEMORY = ":memory:"  # instead of a path: a journal that ends with its process, for a study that does too
 SCHEMA = (
     "CREATE TABLE about (body TEXT NOT NULL)",
@@ -51,94 +49,11 @@ SCHEMA = (
     *receipts.SCHEMA,
     f"PRAGMA application_id = {APPLICATION}",
 )
+NEXT = "(SELECT 1 + max(0, coalesce(max(position), 0)) FROM batch)"
 
 
 class JournalError(ServiceError):
     """The journal can't be written: nothing was recorded, and trying again at once does not help."""
-
-
-class Happening(Enum):
-    """What can happen at a site."""
-
-    DOWNLOAD = "download"
-    STOP = "stop"
-    BEGUN = "begun"  # a batch, with its plan
-    ASKED = "asked"
-    TOLD = "told"
-    GIVEN_BACK = "given_back"
-    DROPPED = "dropped"  # an arm, from a batch in hand: it was withdrawn, or the site can't do it any more
-    COUNTED = "counted"  # a whole batch that was added up elsewhere
-    UPLOAD = "upload"
-    SENT = "sent"  # for the first time, or about to be
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the log; a line has only what belongs to what happened. Counts have their name as `arm`.
-
-    `batch` is the number of the first trial of the batch that it is about; for counts it is minus that of their
-    upload. What the server said last comes first in the log, whenever it came.
-    """
-
-    what: Happening
-    trial: int = 0
-    arm: str = ""
-    reward: float = 0.0
-    body: str = ""
-    batch: int = 0
-
-
-PLACES = {Happening.DOWNLOAD: -1, Happening.STOP: 0}  # of what the server said last; the others come after
-
-NEXT = "(SELECT 1 + max(0, coalesce(max(position), 0)) FROM batch)"
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Whose journal it is: one agent of one study, on these terms. `problem` is all that the server said.
-
-    The study keeps here the name that it was joined under, which goes on leading to it; `renamed` are names
-    that it got later.
-    """
-
-    study: str
-    agent: str
-    terms: Terms
-    problem: Mapping[str, Any]
-    renamed: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All that the study is known to have been called."""
-        return (self.study, *self.renamed)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        body = {name: getattr(self, name) for name in self.__slots__} | {"terms": self.terms.to_json()}
-        return body | {"renamed": list(self.renamed)}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Identity:
-        """The inverse of `to_json`, also where there is more beside it."""
-        if not isinstance(value["problem"], dict):
-            raise TypeError("problem is not an object")
-        terms, renamed = Terms.from_json(value["terms"]), tuple(map(str, value.get("renamed", ())))
-        return cls(str(value["study"]), str(value["agent"]), terms, value["problem"], renamed)
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """How the site said it works: trials on a plate, None if that does not matter, and arms that it can't do.
-
-    `number` counts how often it said so before; `plates` is how many batches it has in hand, and `room` how
-    many trials it has under way at once, as was seen from what was asked for.
-    """
-
-    plate: int | None = None
-    cannot: tuple[str, ...] = ()
-    number: int = 0
-    plates: int = 1
-    room: int = 1
 
 
 def now() -> str:
@@ -188,10 +103,10 @@ class Journal:
         )
         if not new and application != APPLICATION:
             raise UserError(f"journal {self.path}: it is a database, but not a journal; name another file.")
-        if not new and version not in (*OLDER, VERSION):
+        if not new and not FIRST <= version <= VERSION:
             raise UserError(
                 f"journal {self.path}: another version of bestarm wrote it (format {version}, and this one "
-                f"reads {OLDER[0]} to {VERSION}); pip install --upgrade bestarm."
+                f"reads {FIRST} to {VERSION}); pip install --upgrade bestarm."
             )
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
@@ -355,7 +270,7 @@ class Journal:
         for batch, body in run("SELECT batch, body FROM batch WHERE event = 'upload'").fetchall():
             sequence = json.loads(body)["sequence"]
             if sequence <= answered:
-                self.past.keep(batch, sequence, json.dumps(_plan_body(self._plan_in(batch))))
+                self.past.keep(batch, sequence, json.dumps(plan_body(self._plan_in(batch))))
                 run("DELETE FROM batch WHERE batch = ?", [batch])
 
     def _plan_in(self, batch: int) -> Plan:
@@ -365,7 +280,7 @@ class Journal:
         if found is None:
             found = run("SELECT body FROM batch WHERE event = 'download'").fetchone()
         body = json.loads(found[0])
-        return _plan_of(body.get("plan", body))
+        return plan_in(body.get("plan", body))
 
     def lines(self) -> Iterator[Line]:
         """What the server said last, and what has happened in the batches in hand and those not answered."""
@@ -472,7 +387,7 @@ class Journal:
             elif line.what is Happening.UPLOAD:
                 agent.close_batch(line.batch)
                 amended = upload_line(agent, line.batch)
-            _repeat(agent, amended)
+            repeat(agent, amended)
             if amended != line:
                 changed.append([amended.reward, amended.body, position])
         with self._explained("written"), self._transaction():
@@ -523,84 +438,9 @@ class Journal:
         with self._explained("read"):
             agent = Agent(self.identity.terms, self.identity.agent, self.chance)
             for line in self.lines():
-                _repeat(agent, line)
+                repeat(agent, line)
         return agent
 
     def close(self) -> None:
         """Let another process use the file."""
         self._database.close()
-
-
-def reply_lines(agent: Agent, reply: Download | Stop) -> list[Line]:
-    """The lines for the answer that the agent has just received: where it stands, and perhaps the verdict."""
-    body: dict[str, Any] = {
-        "sequence": agent.sequence - len(agent.uploads),
-        "next_number": agent.next_number,
-        "plan": _plan_body(agent.plan),
-        "times": agent.times,
-    }
-    if agent.terms.items:
-        body["next_item"] = agent.next_item
-    if agent.arms:
-        body["names"] = agent.arms
-    lines = [Line(Happening.DOWNLOAD, body=json.dumps(body))]
-    if isinstance(reply, Stop):
-        lines.append(Line(Happening.STOP, body=json.dumps(reply.to_json())))
-    return lines
-
-
-def asked_lines(agent: Agent, trials: Iterable[Trial]) -> list[Line]:
-    """The lines for trials that the agent has just handed out; items are numbers there."""
-    lines = []
-    for trial in trials:
-        first = agent.batch_of(trial.number)
-        if first == trial.number:
-            plan = json.dumps(_plan_body(agent.batches[first].plan))
-            lines.append(Line(Happening.BEGUN, body=plan, batch=first))
-        item = "" if trial.item is None else str(trial.item)
-        lines.append(Line(Happening.ASKED, trial.number, trial.arm, body=item, batch=first))
-    return lines
-
-
-def upload_line(agent: Agent, batch: int) -> Line:
-    """The line for the upload that the agent has just made."""
-    body = json.dumps(agent.uploads[-1].to_json(agent.terms.arms))
-    return Line(Happening.UPLOAD, body=body, batch=batch)
-
-
-def _plan_body(plan: Plan) -> dict[str, Any]:
-    body: dict[str, Any] = {"arms": plan.arms, "counts": plan.counts}
-    return body | {"rivals": plan.rivals} if plan.rivals else body
-
-
-def _plan_of(body: Mapping[str, Any]) -> Plan:
-    return Plan(tuple(body["arms"]), tuple(body["counts"]), tuple(body.get("rivals", ())))
-
-
-def _repeat(agent: Agent, line: Line) -> None:
-    """Do again what a line of the log says; a line that does not fit is a mistake of ours and raises."""
-    if line.what is Happening.BEGUN:
-        agent.begin(line.batch, _plan_of(json.loads(line.body)))
-    elif line.what is Happening.ASKED:
-        agent.hand_out(line.batch, line.trial, agent.terms.arms.index(line.arm), int(line.body or 0))
-    elif line.what is Happening.TOLD:
-        agent.tell(line.trial, line.reward)
-    elif line.what is Happening.GIVEN_BACK:
-        agent.give_back(line.trial)
-    elif line.what is Happening.DROPPED:
-        agent.drop(line.batch, agent.terms.arms.index(line.arm))
-    elif line.what is Happening.COUNTED:
-        agent.tell_counts(json.loads(line.body))
-    elif line.what is Happening.UPLOAD:
-        agent.close_batch(line.batch)  # unless the last reward or the counts have made it
-        if upload_line(agent, line.batch) != line:
-            raise ValueError("the journal's upload is not the sum of its rewards")
-    elif line.what is Happening.SENT:
-        pass
-    elif line.what is Happening.STOP:
-        agent.receive(reply_from_json(json.loads(line.body), agent.terms))
-    else:
-        body = json.loads(line.body)
-        agent.resume(body["sequence"], body["next_number"], body.get("next_item", 1))
-        plan = _plan_of(body.get("plan", body))  # the first version had it beside the others
-        agent.start(plan, tuple(body.get("names", ())), body.get("times", 1))

@@ -14,7 +14,8 @@ from bestarm.client.connection import Connection
 from bestarm.client.correcting import Correcting
 from bestarm.client.exchange import Exchange
 from bestarm.client.history import History, history_of
-from bestarm.client.journal import Journal, Said
+from bestarm.client.identity import Said
+from bestarm.client.journal import Journal
 from bestarm.client.link import Link
 from bestarm.client.overview import Overview, Standing
 from bestarm.client.patience import Patience

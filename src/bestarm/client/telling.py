@@ -9,7 +9,7 @@ from typing import Any
 
 from bestarm.client.asking import Asking
 from bestarm.client.doubt import Doubts
-from bestarm.client.journal import Happening, Line, upload_line
+from bestarm.client.lines import Happening, Line, upload_line
 from bestarm.client.link import Link
 from bestarm.client.past import Told, counts_as
 from bestarm.errors import UserError

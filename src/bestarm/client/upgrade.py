@@ -18,22 +18,18 @@ from bestarm.protocol.terms import Terms
 from bestarm.reward import implied_rewards, middle_of
 
 FIRST = 2  # the version that the first release wrote
-OLDER = (FIRST, 3, 4)
+VERSION = 5  # the one that this release writes
 
 
 def upgrade(run: Callable[..., Any], seed: str, version: int) -> None:
     """What changes, within a transaction of the caller's: the steps from this version on, in turn."""
-    if version < 4:
-        _to_fourth(run, seed, version)
-    for statement in RECEIPTS:
-        run(statement)
+    for older in range(version, VERSION):
+        STEPS[older](run, seed)
 
 
-def _to_fourth(run: Callable[..., Any], seed: str, version: int) -> None:
+def _from_third(run: Callable[..., Any], seed: str) -> None:
     """Batches in hand, what was told with its batch, arms that can't be done, and closed studies."""
-    if version == FIRST:
-        _from_first(run, seed)
-    elif not any(column[1] == "batch" for column in run("PRAGMA table_info(batch)").fetchall()):
+    if not any(column[1] == "batch" for column in run("PRAGMA table_info(batch)").fetchall()):
         for column in ("plates", "room"):
             run(f"ALTER TABLE said ADD COLUMN {column} INTEGER NOT NULL DEFAULT 1")
         _with_batches(run)
@@ -51,6 +47,7 @@ def _to_fourth(run: Callable[..., Any], seed: str, version: int) -> None:
 
 
 def _from_first(run: Callable[..., Any], seed: str) -> None:
+    """The order of trials has a seed, the site says how it works, and terms take the place of the method."""
     run("ALTER TABLE own ADD COLUMN seed TEXT NOT NULL DEFAULT ''")
     run("UPDATE own SET seed = ?", [seed])
     run(
@@ -110,3 +107,17 @@ def terms_of(problem: Mapping[str, Any]) -> Terms:
     letters = fingerprint_of(arms, features, sigma, problem["delta"], problem["epsilon"], limits, centre)
     kind = implied_rewards(limits)
     return Terms(problem["name"], arms, letters, sigma, limits, centre, features=features, rewards=kind)
+
+
+def _from_fourth(run: Callable[..., Any], seed: str) -> None:
+    """Receipts of uploads."""
+    for statement in RECEIPTS:
+        run(statement)
+
+
+# From each version to the next; a step that was released never changes.
+STEPS: Mapping[int, Callable[[Callable[..., Any], str], None]] = {
+    FIRST: _from_first,
+    3: _from_third,
+    4: _from_fourth,
+}
