@@ -125,6 +125,52 @@ def test_a_column_is_pasted_and_a_slip_is_asked_about_once(
     assert (last["kind"], last["reason"], last["id"]) == ("corrected", "decimal point", "lab-a/1/fix/1")
 
 
+def test_a_slip_that_is_none_is_taken_with_the_mouse(server: Process, bench: Bench) -> None:
+    made = study(server, "slip")
+    page = bench.begin(made, made.token("lab-a"), plate=12)
+    expect(bench.rows.first.locator("input")).to_be_focused()
+    for place, text in enumerate(("0.84", "0.79", "0.81", "0.8", "0.82", "0.83", "0.8", "0.79"), 1):
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+        expect(bench.rows.nth(place).locator("input")).to_be_focused()
+    expect(page.locator('[data-part="title"]')).to_have_text("Plate 1: 8 of 12 told")
+    page.keyboard.type("84")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="I am sure").click()
+    expect(page.locator('[data-part="title"]')).to_have_text("Plate 1: 9 of 12 told")
+
+
+def test_a_renamed_study_finds_its_journal(server: Process, bench: Bench, tmp_path: Path) -> None:
+    made = study(server, "before")
+    page = bench.begin(made, made.token("lab-a"))
+    trials = bench.trials()
+    bench.tell([(trials[0][0], 0.5)])
+    expect(page.locator('[data-part="title"]')).to_contain_text("1 of 6")
+    with server.admin() as admin:
+        admin.call("POST", "/v1/studies/before/rename", {"name": "after"})
+    page.reload()
+    expect(page.locator('[data-part="title"]')).to_contain_text("1 of 6")
+    expect(page.locator('[data-part="who"]')).to_have_text("lab-a in after")
+    bench.tell([(trial, reward_of(trial, arm)) for trial, arm in trials[1:]])
+    expect(page.locator('[data-part="title"]')).to_contain_text("0 of 6")
+    assert len(made.tallies(tmp_path, "lab-a")) == 1
+
+
+def test_a_plan_of_several_plates_comes_plate_by_plate(server: Process, bench: Bench, tmp_path: Path) -> None:
+    made = study(server, "several")
+    page = bench.begin(made, made.token("lab-a"), plate=2)
+    seen: list[int] = []
+    while not made.tallies(tmp_path, "lab-a"):
+        expect(bench.rows).to_have_count(2)
+        trials = bench.trials()
+        seen += [trial for trial, _ in trials if trial not in seen]
+        bench.tell([(trial, reward_of(trial, arm)) for trial, arm in trials])
+        page.wait_for_timeout(100)
+    assert len(seen) >= 4
+    (tally, *_) = made.tallies(tmp_path, "lab-a")
+    assert sum(row[0] for row in tally.values()) % 2 == 0
+
+
 def test_failed_cannot_and_sent_early(server: Process, bench: Bench, tmp_path: Path) -> None:
     made = study(server, "early")
     page = bench.begin(made, made.token("lab-a"), plate=6)

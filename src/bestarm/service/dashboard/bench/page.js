@@ -183,7 +183,7 @@ class Bench {
   show() {
     const { now } = this.site;
     if (!now.checks || this.signal.aborted || this.part("work").hidden) return;
-    if (!openTrials(now).length && toHandOut(now) && !now.verdict && !now.closed) this.site.ask(now.said.plate).catch(console.error);
+    if (!openTrials(now).length && toHandOut(now) && !now.verdict && !now.closed) this.site.fill().catch(console.error);
     const rows = this.part("rows");
     const trials = plateOf(now);
     const [before, wanted] = [[...rows.children], trials.map((trial) => this.row(trial))];
@@ -243,7 +243,7 @@ class Bench {
     const row = make("tr", {}, ...cells(well, String(trial), item && String(item), name, make("span", {}, input, said), failed));
     row.children[0].hidden = !this.site.now.checks.plates[this.site.now.said.plate];
     row.children[2].hidden = !terms.items;
-    input.addEventListener("input", () => this.look(row));
+    input.addEventListener("input", () => this.look(Object.assign(row, { asked: null })));
     input.addEventListener("change", () => this.commit(row));
     return Object.assign(row, { trial, input, said, failed, shown: null });
   }
@@ -272,12 +272,14 @@ class Bench {
   async commit(row, comma = false, sure = false) {
     const text = row.input.value.trim();
     if (text === (row.told ?? "")) return true;
+    if (text === row.asked && !sure) return false; // a slip is asked about once
     const values = this.look(row, comma);
     if (!values) return false;
     try {
       if (row.told === null) await this.site.tell(row.trial, values, sure);
       else await this.site.correct(row.trial, values, "", sure);
     } catch (error) {
+      if (error instanceof Doubtful) row.asked = text;
       const yes = make("button", { type: "button" }, "I am sure");
       yes.addEventListener("click", () => this.commit(row, comma, true));
       this.mark(row, error.message, true, ...(error instanceof Doubtful ? [yes] : []));
@@ -317,7 +319,6 @@ class Bench {
     const text = `Trial ${trial} could not be measured, and its place is done again as another trial. ${HARMLESS}`;
     if (!(await question(text, "It failed"))) return;
     await this.site.giveBack(trial);
-    await this.site.ask(1);
   }
 
   async leave() {

@@ -64,9 +64,14 @@ export class Site {
     });
   }
 
-  /** Hand out up to `n` trials of the plan; they are written down before anybody sees them. */
-  ask(n) {
-    return this.#change((site) => (site.closed ? [] : ask(site, n, (number) => chance(`${site.seed}/${number}`))));
+  /** Hand out trials of the plan; they are written down before anybody sees them. */
+  #ask(site, n) {
+    if (!site.closed) ask(site, n, (number) => chance(`${site.seed}/${number}`));
+  }
+
+  /** The next plate, unless there is one in hand. */
+  fill() {
+    return this.#change((site) => openTrials(site).length || this.#ask(site, site.said.plate));
   }
 
   /** Every reward as it counts now, in the order of telling; `batch` is the number of its upload, 0 for none. */
@@ -138,9 +143,12 @@ export class Site {
     });
   }
 
-  /** The experiment failed or can't be done: its place is handed out again, as a new trial. */
+  /** The experiment failed or can't be done: its place is handed out again, at once, as a new trial. */
   giveBack(number) {
-    return this.#change((site) => giveBack(site, number));
+    return this.#change((site) => {
+      giveBack(site, number);
+      this.#ask(site, 1);
+    });
   }
 
   /** This site can't do an arm from now on, for a reason that is not its rewards; what was told of it stays. */
