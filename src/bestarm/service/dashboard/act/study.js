@@ -71,7 +71,6 @@ export function acts(page, watch, changed) {
   menu.addEventListener("keydown", (event) => event.key === "Escape" && menu.open && shut());
   menu.addEventListener("focusout", ({ relatedTarget }) => relatedTarget && !menu.contains(relatedTarget) && (menu.open = false));
   part(page, "invite").addEventListener("click", () => invite(study(), changed));
-  part(page, "acts").hidden = false;
   /** Show what can be done as the study stands. */
   return ({ state, archived, end }) => {
     const open = state === "open";
@@ -85,5 +84,6 @@ export function acts(page, watch, changed) {
     };
     for (const [label, button] of buttons) button.hidden = can[label] === false;
     part(page, "invite").hidden = state === "closed";
+    part(page, "acts").hidden = false; // not before it is known how the study stands
   };
 }
