@@ -39,6 +39,7 @@ def call(server: Process, method: str, path: str) -> Any:
 
 def change(page: Page, label: str) -> None:
     """Open the menu and choose, by keyboard."""
+    expect(page.get_by_text("Change…")).to_be_visible()
     page.get_by_text("Change…").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name=label, exact=True).focus()
