@@ -34,6 +34,8 @@ ROUTES = {
     ("DELETE", "/v1/tokens/0a1b2c3d4e5f"): {"admin"},
     ("POST", "/v1/studies/ligands/join"): {"agent"},
     ("POST", "/v1/studies/ligands/uploads"): {"agent"},
+    ("GET", "/v1/studies/ligands/receipts"): {"agent"},
+    ("POST", "/v1/studies/ligands/restored"): {"admin"},
     ("GET", "/v1/studies/ligands/status"): {"admin", "agent", "viewer"},
     ("GET", "/v1/studies/ligands/events?after=x"): {"admin", "agent", "viewer"},
     ("GET", "/v1/studies/ligands/sites/lab-a"): {"admin", "viewer"},
