@@ -89,4 +89,5 @@ def main() -> None:
             print(test, problem.rewards, len(problem.arms), found.hexdigest())
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -628,9 +628,8 @@ def refused(make: Callable[[], object], sentence: str) -> None:
 
 def test_what_is_not_given_takes_the_default() -> None:
     for name, recipe in METHODS.items():
-        problem = LINEAR if "lin" in name else PLAIN
-        if TESTS[str(recipe.defaults(problem, 4)["stopping"])].yes_no:
-            problem = YES_OR_NO
+        test = TESTS[str(recipe.defaults(PLAIN, 4)["stopping"])]
+        problem = LINEAR if test.model.linear else YES_OR_NO if test.yes_no else PLAIN
         method = build(name, problem, agents=4)
         assert method.parameters == recipe.defaults(problem, 4)
         assert method.kind is recipe.kind

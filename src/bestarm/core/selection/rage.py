@@ -51,7 +51,7 @@ def best_design(features: Floats, left: Flags) -> tuple[Floats, float]:
     Frank and Wolfe's method: a step goes to the arm that lowers it fastest, by 2/(n + 2) in the n-th step.
 
     >>> shares, worst = best_design(np.eye(3)[:2, :2], np.array([True, True]))
-    >>> shares.round(2).tolist(), round(worst, 1)
+    >>> shares.round(2).tolist(), round(float(worst), 1)
     ([0.5, 0.5], 4.0)
     """
     arms = features.shape[0]
