@@ -82,7 +82,9 @@ class Standing:
         gone = self.ruled_out
         if not gone or len(gone) == len(self.arms) - 1:
             return str(self)
-        return f"{self} Ruled out: {', '.join(gone)}."
+        unsure = self.error is None or self.error >= 1.0
+        said = f"{self.leader} leads, and more can't be said of it yet." if unsure else str(self)
+        return f"{said} Ruled out: {', '.join(gone)}."
 
     def to_pandas(self) -> Any:
         """The arms as a pandas data frame."""

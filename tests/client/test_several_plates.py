@@ -136,6 +136,19 @@ def test_a_budget_is_kept_to(tmp_path: Path) -> None:
         assert done == 60
 
 
+def test_with_a_budget_several_plates_are_one_batch(tmp_path: Path) -> None:
+    problem = Problem(["A", "B", "C"], name="ligands", sigma=0.3, budget=250)
+    served = RealServer(problem, name="sharp")
+    asked = []
+    with open_lab(tmp_path / "lab.db", served, plate=24) as lab:
+        while not lab.finished:
+            trials = lab.ask(96)
+            asked.append(len(trials))
+            tell_all(lab, [trial.number for trial in trials])
+    assert asked == [96, 96, 58]
+    assert sizes(served) == asked
+
+
 def sheet(path: Path, lab: Lab, n: int) -> list[dict[str, str]]:
     trials = lab.ask(n)
     worksheet.write(path, trials, lab.terms, lab.site, lab.places(trials))

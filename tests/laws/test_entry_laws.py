@@ -214,7 +214,7 @@ def test_every_entry_survives_json_text(entry: Entry) -> None:
 
 def test_the_kinds_of_entries() -> None:
     assert set(ENTRIES) == {
-        "joined", "uploaded", "corrected", "arm added", "arm withdrawn", "closed", "reopened",
+        "joined", "uploaded", "corrected", "arm added", "arm withdrawn", "closed", "reopened", "restored",
     }  # fmt: skip
 
 

@@ -210,7 +210,7 @@ def test_rage_is_that_of_an_independent_implementation() -> None:
     problem = bestarm.Problem(
         [f"arm-{k}" for k in range(5)], features=CIRCLE, theta=THETA, sigma=SIGMA, delta=DELTA, sites="alike"
     )
-    ours = bestarm.simulate(problem, "rage", runs=RUNS, engine="rounds").summary()
+    ours = bestarm.simulate(problem, "rage", runs=RUNS // 2, engine="rounds").summary()
     chance = random.Random(5)
     theirs = [plain_rage(chance) for _ in range(RUNS)]
     error = math.hypot(ours.stderr, statistics.stdev(theirs) / math.sqrt(RUNS))

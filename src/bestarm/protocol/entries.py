@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from bestarm.core.tally import Tally
+from bestarm.protocol.places import places_of
 from bestarm.verdict import Reason
 
 
@@ -180,7 +181,9 @@ def entry_from(word: str, body: Mapping[str, Any], names: Sequence[str]) -> Entr
     """
     kind, values = ENTRIES[word], dict(body)
     if "tally" in values:
-        values["tally"] = Tally.from_json(values["tally"], names)
+        places = places_of(tuple(names))
+        rows = {places[name]: row for name, row in values["tally"].items()}
+        values["tally"] = Tally.from_named(rows, places, len(names))
     if "cause" in values:
         values["cause"] = Reason(values["cause"])
     for field in ("cannot", "features"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol
 
 from bestarm.core.bets import BETS, PAIR, WIDTH
@@ -13,6 +12,7 @@ from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError
 from bestarm.protocol.entries import Join, Upload
+from bestarm.protocol.places import places_of
 from bestarm.protocol.terms import Terms
 from bestarm.reward import MOST_REWARD, ROUNDING, YES_NO, Limits, stretched
 from bestarm.reward import show as _show
@@ -182,7 +182,7 @@ def plan_to_json(plan: Plan, names: Sequence[str]) -> list[list[Any]]:
 
 def plan_from_json(value: object, names: Sequence[str]) -> Plan:
     """The inverse of `plan_to_json`; every entry is checked."""
-    places = _places(tuple(names))
+    places = places_of(tuple(names))
     if not isinstance(value, list):
         raise ProtocolError(f"plan: it is {_show(value)}; it must be a list of [arm, how often].")
     for row in value:
@@ -258,7 +258,7 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
     """
     if not isinstance(value, Mapping):
         raise ProtocolError(f"tally: it is {_show(value)}; it must be an object of arm: [pulls, reward_sum].")
-    places = _places(tuple(arms))
+    places = places_of(tuple(arms))
     rows: dict[int, Sequence[Any]] = {}
     for arm, row in value.items():
         if arm not in places:
@@ -285,12 +285,6 @@ def tally_from_json(value: object, name: str, arms: Sequence[str]) -> Tally:
             f"tally: all arms must have {'a rival' if max(lengths) > 3 else 'squares'}, or none."
         )
     return Tally.from_named(rows, places, len(arms))
-
-
-@lru_cache(maxsize=64)
-def _places(arms: tuple[str, ...]) -> Mapping[str | None, int]:
-    """The number of each arm. A study's arms are seldom others, and there may be many."""
-    return {arm: place for place, arm in enumerate(arms)}
 
 
 def _arm(value: object, places: Mapping[str | None, int]) -> bool:

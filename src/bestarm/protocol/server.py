@@ -386,7 +386,10 @@ class Server:
         return self._at_once(before[-1] if before else 1)
 
     def _at_once(self, plates: int) -> int:
-        """As many as the site takes; one where there is a budget, which is shared out plan by plan."""
+        """As many as the site takes; one where there is a budget, which is shared out plan by plan.
+
+        Then all plates that the site takes at once are one batch.
+        """
         return plates if self.method.problem.budget is None else 1
 
     def _plan(self, agent: str, state: Any, reading: Reading | None, silent: Collection[str] = ()) -> Plan:
@@ -394,8 +397,10 @@ class Server:
         site = self.sites[agent]
         names = self.method.problem.arms
         cannot = {names.index(name) for name in site.cannot if name in names}
-        most = self._most(agent, silent)
-        plan = self.method.make(state, site.plate, cannot, reading, site.room, most)
+        most, plate = self._most(agent, silent), site.plate
+        if most is not None and plate is not None:
+            plate *= site.plates
+        plan = self.method.make(state, plate, cannot, reading, site.room, most)
         if len(names) == len(self.arms):
             return plan
         return plan.renumbered({local: arm for arm, local in self.known.active.items()})

@@ -60,8 +60,8 @@ def fold(state: Owned, batch: Batch, setting: Setting) -> Owned:
 def winners(left: Flags, sites: int) -> int:
     """How many sites have an arm left, if none of them has several; else 0.
 
-    >>> winners(np.array([True, True, False, True]), 2), winners(np.array([True, True, False, False]), 2)
-    (0, 2)
+    >>> [int(winners(np.array(left), 2)) for left in ([True, True, False, True], [True, True, False, False])]
+    [0, 2]
     """
     found = 0
     for site in range(min(sites, left.shape[0])):

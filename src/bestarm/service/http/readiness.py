@@ -10,6 +10,7 @@ from bestarm.service.storage import Storage
 from bestarm.service.storage.storage import AWAY
 
 BELIEVED = 1.0  # seconds
+LOADING = "studies are being read from their logs; ask again in a moment."
 PATIENCE = 2.0  # seconds that the storage may take to answer
 
 
@@ -31,4 +32,4 @@ class Readiness:
                 await asyncio.shield(self._question)
         except (Refused, TimeoutError):
             return AWAY
-        return None
+        return LOADING if self._storage.loading else None
