@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 from uvicorn import Config
 from uvicorn.protocols.utils import get_remote_addr
@@ -36,15 +36,14 @@ class Handshake(asyncio.Protocol):
         self.since = self._wire.loop.time()
         self.address: str | None = None
 
-    # As in uvicorn's classes; asyncio's takes transports that only read, too.
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._transport = transport
-        self._client = get_remote_addr(transport)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # a server's reads and writes
+        self._client = get_remote_addr(self._transport)
         self.address = counted_address(self._config, self._client)
         refused = self._service.door.enter(self)
         if refused is not None:
             self._refused(refused, "there are too many connections.")
-            transport.abort()
+            self._transport.abort()
             return
         self._task = self._wire.loop.create_task(self._secure())
 

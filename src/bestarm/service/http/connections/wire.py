@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 from fastapi import FastAPI
 from uvicorn import Config
@@ -45,9 +45,8 @@ class Wire(HttpToolsProtocol):
         self.address: str | None = None
         self._beside = 0  # bytes of this request that were not its body
 
-    # As in uvicorn's class; asyncio's takes transports that only read, too.
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast(asyncio.Transport, transport))  # a server's reads and writes
         self.since = self.loop.time()
         self.address = counted_address(self.config, self.client)
         refused = self.service.door.enter(self)
