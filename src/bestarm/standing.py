@@ -68,7 +68,7 @@ class Standing:
         if not any(one.pulls for one in self.arms):
             return "Nothing was measured yet."
         if self.error is None or self.error >= 1.0:
-            return f"{self.leader} leads; nothing can be said yet."
+            return f"{self.leader} leads; more can't be said of it yet."
         return f"{self.leader} is the best, except with probability at most {self.error:.2g}."
 
     @property
@@ -82,9 +82,7 @@ class Standing:
         gone = self.ruled_out
         if not gone or len(gone) == len(self.arms) - 1:
             return str(self)
-        unsure = self.error is None or self.error >= 1.0
-        said = f"{self.leader} leads, and more can't be said of it yet." if unsure else str(self)
-        return f"{said} Ruled out: {', '.join(gone)}."
+        return f"{self} Ruled out: {', '.join(gone)}."
 
     def to_pandas(self) -> Any:
         """The arms as a pandas data frame."""

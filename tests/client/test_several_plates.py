@@ -121,6 +121,7 @@ def test_the_next_plate_while_one_is_under_way(tmp_path: Path) -> None:
         assert sizes(served) == [24]
         tell_all(lab, [trial.number for trial in first])
         assert sizes(served) == [24, 24]
+        assert {row["trial"] for row in lab.history()} == {trial.number for trial in (*first, *second)}
 
 
 def test_a_budget_is_kept_to(tmp_path: Path) -> None:

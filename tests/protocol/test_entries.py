@@ -365,7 +365,7 @@ def test_after_the_end_data_are_recorded_and_the_verdict_stays(cause: Reason) ->
         cause,
         None,
     )
-    assert server.last_words == f"{leads} leads; nothing can be said yet."
+    assert server.last_words == f"{leads} leads; more can't be said of it yet."
     assert server.receive(server.log[0]) == first  # what was answered with a plan is again
     late = upload("lab-a", 2, [500] * 4, [100.0, 500.0, 100.0, 100.0])
     right = Correction("c1", "admin", "lab-a", 1, Tally.of([1] * 4, [0.5] * 4))

@@ -120,9 +120,9 @@ class Past:
         name, counts, at = self._run(counted, [batch]).fetchone() or ("", "", "")
         self._run("INSERT INTO answered VALUES (?, ?, ?, ?, ?)", [sequence, plan, name, counts, at])
         (last,) = self._run("SELECT max(trial) FROM told").fetchone()
-        kept = "SELECT sequence FROM told WHERE trial > ? ORDER BY trial LIMIT 1"
-        oldest = self._run(kept, [(last or 0) - KEPT]).fetchone()
-        if oldest is not None:  # whole batches, so that each can be added up again
+        # A batch that was begun later may have been sent before; whole ones go, so that each can be added up.
+        oldest = self._run("SELECT min(sequence) FROM told WHERE trial > ?", [(last or 0) - KEPT]).fetchone()
+        if oldest[0] is not None:
             self._run("DELETE FROM told WHERE sequence < ?", oldest)
             self._run("DELETE FROM answered WHERE counts = '' AND sequence < ?", oldest)
 

@@ -77,7 +77,10 @@ def router(service: Service) -> APIRouter:
         responses=answers(shapes.TokenAnswer, 200, 401, 429),
     )
     async def own(request: Request) -> Response:
-        return answer((await access.who(request)).to_json())
+        token = await access.who(request)
+        # A token is believed for a moment; what its study is called now is known better.
+        called = None if token.study is None else (await service.study(token.study)).name
+        return answer(token.to_json() | {"study": called})
 
     @routes.get(
         "/tokens",
