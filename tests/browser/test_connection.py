@@ -19,9 +19,10 @@ RECONNECT = 45_000  # ms; a page that lost a server that is slow to start waits 
 
 
 def problem(name: str = "ligands") -> bestarm.Problem:
-    means = {"alpha": 0.9, "beta": 0.8, "gamma": 0.7}
+    """One that does not end within a few batches."""
+    means = {"alpha": 0.9, "beta": 0.88, "gamma": 0.86}
     values = list(means.values())
-    return bestarm.Problem(list(means), name=name, sigma=0.3, delta=0.05, epsilon=0.0, means=values)
+    return bestarm.Problem(list(means), name=name, sigma=0.3, delta=1e-6, epsilon=0.0, means=values)
 
 
 def at(page: Page, position: int) -> None:
@@ -92,12 +93,14 @@ def test_another_storage_behind_the_same_address(browser: Browser, folder: Path)
         window = Window(browser, server.url)
         page = window.sign_in(secret, "#/studies/ligands")
         at(page, 5)
+        window.context.set_offline(True)  # it comes back when there is a study of this name again
     with (
         window,
         serving("--rate", "0", *port(server), folder=folder / "new") as server,
         Federation(server, problem(), ["rome"], folder / "new") as study,
     ):
         study.step(2)
+        window.context.set_offline(False)
         at(page, 2)
         expect(page.locator(".sites tbody th")).to_have_text("rome")
         study.step()
