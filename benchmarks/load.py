@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import resource
 import sqlite3
 import sys
@@ -28,7 +27,6 @@ from pathlib import Path
 from statistics import quantiles
 from urllib.parse import urlsplit
 
-import httpx
 import psycopg
 
 from bestarm.problem import Problem
@@ -169,24 +167,9 @@ def postgresql_floor(address: str, seconds: float) -> float:
         return count / (time.perf_counter() - began)
 
 
-def cpu_seconds(server: Process) -> float:
-    """The server's CPU time so far."""
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def shared(server: Process) -> tuple[float, float]:
     """How many transactions the server has made, and how many requests were in them."""
-    headers = {"Authorization": f"Bearer {server.admin_token}"}
-    lines = httpx.get(f"{server.url}/metrics", headers=headers).text.splitlines()
-    value = dict(line.split(" ", 1) for line in lines if not line.startswith("#"))
-    return float(value["bestarm_commits_total"]), float(value["bestarm_commit_tasks_total"])
-
-
-def memory(server: Process) -> float:
-    """The server's resident memory in megabytes."""
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+    return server.metric("commits_total"), server.metric("commit_tasks_total")
 
 
 @contextmanager
@@ -224,9 +207,9 @@ def main() -> None:
                     for clients in map(int, options.clients.split(",")):
                         study = f"load-{clients}"
                         work = upload_for(server.url, server.admin_token, study, clients, options.seconds)
-                        used, (commits, tasks) = cpu_seconds(server), shared(server)
+                        used, (commits, tasks) = server.cpu_seconds(), shared(server)
                         latencies = asyncio.run(work)
-                        used, after = cpu_seconds(server) - used, shared(server)
+                        used, after = server.cpu_seconds() - used, shared(server)
                         rate = len(latencies) / options.seconds
                         cuts = quantiles(latencies, n=100)
                         row = {
@@ -252,12 +235,12 @@ def main() -> None:
         if options.streams:
             url = f"sqlite:///{folder / 'idle.db'}"
             with serving("--storage", url, *UNLIMITED, folder=folder) as server:
-                before = memory(server)
+                before = server.megabytes()
 
                 async def measure() -> float:
                     labs = await idle(server.url, server.admin_token, options.streams)
                     await asyncio.sleep(0.5)
-                    after = memory(server)
+                    after = server.megabytes()
                     for lab in labs:
                         lab.close()
                     return after

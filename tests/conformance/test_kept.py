@@ -102,6 +102,30 @@ def test_a_start_reads_what_came_since_a_state_was_kept(opened: Any) -> None:
     assert taken.position == UPLOADS + 1
 
 
+def test_a_storage_that_is_closed_leaves_little_to_read(opened: Any) -> None:
+    """Also one that was opened for a moment, as every command does that works without a server."""
+    storage = opened()
+    study = create(storage, small_problem())
+    send(storage, study, *uploads(study.problem, EVERY // 2))  # too few for a state by themselves
+    before = look(storage, study)
+    storage.close()
+    again = opened()
+    with folds() as count:
+        after = look(again, study)
+    assert count[0] == 0
+    same(before, after)
+
+
+def test_a_state_is_written_before_what_waits(opened: Any) -> None:
+    """However much is sent at once, what is kept stays close behind."""
+    storage = opened()
+    study = create(storage, small_problem())
+    waiting = [storage.take(study, upload) for upload in uploads(study.problem, 30 * EVERY)]
+    for one in waiting:
+        one.result()
+    when(lambda: max(positions(storage), default=0) > 29 * EVERY)  # also when nobody sends any more
+
+
 def assert_replays_in_full(overview: Overview) -> None:
     assert overview.uploads <= 1_000
     assert_replays(overview)

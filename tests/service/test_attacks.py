@@ -58,20 +58,9 @@ def viewer(server: Process) -> str:
     return token
 
 
-def metrics(server: Process, start: str) -> float:
-    """The sum of the samples that begin so."""
-    headers = {"Authorization": f"Bearer {server.admin_token}"}
-    lines = httpx.get(f"{server.url}/metrics", headers=headers).text.splitlines()
-    return sum(float(line.split()[-1]) for line in lines if line.startswith(f"bestarm_{start}"))
-
-
-def metric(server: Process, name: str) -> float:
-    return metrics(server, f"{name} ")
-
-
 def refused(server: Process, kind: str) -> float:
     """How often something whose kind begins so was refused."""
-    return metrics(server, f'refused_total{{kind="{kind}')
+    return server.metrics(f'refused_total{{kind="{kind}')
 
 
 def whole(stream: socket.socket) -> bytes:
@@ -132,12 +121,12 @@ def test_callers_without_a_token_shut_nobody_out(
         for _ in range(8):
             drip(attackers, drop)
             site.upload()
-        assert metric(server, "connections") <= PLACES
+        assert server.metric("connections") <= PLACES
         deadline = time.monotonic() + 2 * PATIENCE + 5
-        while metric(server, "connections") > 1 and time.monotonic() < deadline:
+        while server.metric("connections") > 1 and time.monotonic() < deadline:
             drip(attackers, drop)
             time.sleep(0.1)
-        assert metric(server, "connections") == 1  # the one that asks
+        assert server.metric("connections") == 1  # the one that asks
     assert site.slowest < PATIENCE  # it had not to wait until the others were given up
     assert refused(server, "gave-way") > gave_way
     if kind:
@@ -169,10 +158,10 @@ def test_a_viewer_with_many_exports_and_streams_is_told_to_wait(server: Process)
             assert 0 < sum(taken) <= PLACES // 8
             assert b"-token" in answers[taken.index(False)]
             site.upload()
-            assert metric(server, "streams") == sum(taken)
+            assert server.metric("streams") == sum(taken)
     assert site.slowest < PATIENCE
     end = time.monotonic() + 10
-    while metric(server, "streams") + metric(server, "exports") > 0:
+    while server.metric("streams") + server.metric("exports") > 0:
         assert time.monotonic() < end
 
 
@@ -195,7 +184,7 @@ def test_behind_a_proxy_the_callers_are_counted_and_not_the_proxy(tmp_path: Path
         # Whoever is not the proxy can't claim to be somebody else.
         others = [stream(f"203.0.113.{k}", "127.0.0.9") for k in range(20, 23)]
         assert [answer[9:12] for answer in others] == [b"200"] * 3
-        assert metric(server, "streams") == 8
+        assert server.metric("streams") == 8
 
 
 def test_sigterm_waits_for_nobody_who_keeps_the_server_waiting(tmp_path: Path) -> None:
@@ -255,11 +244,11 @@ def test_a_server_says_how_many_files_it_may_open(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (600, hard))
     try:
         with serving("--max-connections", "700", folder=tmp_path) as server:
-            assert metric(server, "files_limit") >= 700 + 300  # it has raised the limit
-            assert metric(server, "connections_limit") == 700
+            assert server.metric("files_limit") >= 700 + 300  # it has raised the limit
+            assert server.metric("connections_limit") == 700
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     with serving("--max-connections", str(hard), folder=tmp_path) as server:
-        assert metric(server, "files_limit") == hard
-        assert metric(server, "connections_limit") < hard
+        assert server.metric("files_limit") == hard
+        assert server.metric("connections_limit") < hard
         assert f"may open {hard} files" in " ".join((tmp_path / "stderr").read_text().split())

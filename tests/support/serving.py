@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -39,6 +40,26 @@ class Process:
     def admin(self) -> Connection:
         """A connection as the administrator."""
         return Connection(self.url, self.admin_token)
+
+    def cpu_seconds(self) -> float:
+        """The CPU time that it has used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def megabytes(self) -> float:
+        """Its resident memory."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+    def metrics(self, start: str) -> float:
+        """The sum of the samples of `/metrics` that begin so."""
+        headers = {"Authorization": f"Bearer {self.admin_token}"}
+        lines = httpx.get(f"{self.url}/metrics", headers=headers, trust_env=False).text.splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(f"bestarm_{start}"))
+
+    def metric(self, name: str) -> float:
+        """A value of `/metrics` that has no labels."""
+        return self.metrics(f"{name} ")
 
     def stop(self, signal_number: int = 15) -> int:
         """End it with a signal and return its exit code."""

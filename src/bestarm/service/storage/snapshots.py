@@ -22,6 +22,7 @@ FORMAT = 1
 STATE, LOOK, TOTAL = "state", "look", "total"
 ENTRIES = 1_000  # after so many a state is kept,
 SECONDS = 0.3  # or after so much time has gone into entries
+ENOUGH = 0.1  # so much of that is enough when a storage is closed
 TOTALS = 250  # after so many entries a total is kept, where it is sent
 OF_KIND = (snapshots.c.study_id == bindparam("study")) & (snapshots.c.kind == bindparam("what"))
 LAST = snapshots.select().where(OF_KIND).order_by(snapshots.c.position.desc()).limit(1)
@@ -44,10 +45,11 @@ def version(method: Method) -> str:
     return f"{_sources()}-{outside_version(records_of(method.name, method.parameters))}"
 
 
-def is_due(ledger: Ledger) -> bool:
-    """Whether so much has come since a state was kept that it should be again."""
-    new = ledger.length - ledger.kept_at
-    if new >= ENTRIES or ledger.seconds >= SECONDS or (ledger.changed_at > ledger.kept_at and new > 0):
+def is_due(ledger: Ledger, at_the_end: bool = False) -> bool:
+    """Whether so much has come since a state was kept that it should be again; at the end less is enough."""
+    new, share = ledger.length - ledger.kept_at, ENOUGH if at_the_end else 1.0
+    changed = ledger.changed_at > ledger.kept_at and new > 0
+    if new >= share * ENTRIES or ledger.seconds >= share * SECONDS or changed:
         return ledger.length > 1
     return ledger.study.method.recipe.sends_total and new >= max(TOTALS, len(ledger.server.arms) // 4)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -29,11 +29,12 @@ from bestarm.protocol.messages import Download, Stop
 from bestarm.service.storage import clock, judgement, log, plans, shelf, snapshots, studies
 from bestarm.service.storage.counters import Counters
 from bestarm.service.storage.database import Pen, open_engine, open_memory
+from bestarm.service.storage.keeping import Keeper
 from bestarm.service.storage.ledger import Ledger, Nowhere, OutOfRange
 from bestarm.service.storage.loader import Loader
 from bestarm.service.storage.looking import Looker
 from bestarm.service.storage.overview import Beside, Charter, Judged, Overview
-from bestarm.service.storage.packing import gather, pack
+from bestarm.service.storage.packing import gather
 from bestarm.service.storage.pending import Pending
 from bestarm.service.storage.schema import prepare
 from bestarm.service.storage.shelf import Shelf
@@ -71,7 +72,6 @@ class Storage:
         self._ledgers: dict[int, Ledger] = {}
         self._read_lately: deque[tuple[int, Ledger]] = deque()  # by the loader, for the writer
         self._lookers: dict[int, Looker] = {}
-        self._keeping: set[int] = set()  # studies whose state is being written down
         self._shelf = Shelf()
         self._seen: dict[int, dict[str, str]] = {}
         self._arms: dict[int, tuple[str, ...]] = {}
@@ -88,12 +88,14 @@ class Storage:
             raise
         self._writer = Writer(self._run)
         self._loader = Loader(self._rows, self._fill, self._loaded)
+        self._keeper = Keeper(self._loader.background, self._write_states, self._look_again, self.report)
 
     def close(self) -> None:
         """Finish what was asked for, then let go of the database."""
         self._loader.leave_off()
         self._writer.close()
         self._loader.close()
+        self._keep_all()
         self._pen.close()
         self.engine.dispose()
 
@@ -457,7 +459,8 @@ class Storage:
             self._restored[ledger.study.id] = ledger.server.restored
             self.grown(ledger)
             ledger.fresh.clear()
-            self._keep(ledger)
+            if self._keeper.keep(ledger):
+                self._look_ahead(ledger)
         for study_id in work.reshelved:
             self._shelf.forget(study_id)
         for task, wait in waits:
@@ -494,46 +497,32 @@ class Storage:
         rows = [{"study": study_id, "at": position, "known": known} for position, known in said]
         self._submit(lambda work: work.connection.execute(log.FILL, rows), None, writes=True).result()
 
-    def _keep(self, ledger: Ledger) -> None:
-        """Write down what a log has led to, now and then: gathered here, packed beside, written with others."""
-        study_id = ledger.study.id
-        if study_id in self._keeping or not snapshots.is_due(ledger):
-            return
-        try:
-            parts = self._frozen(ledger)
-        except Exception as error:  # of a test from elsewhere, whose state is of another kind
-            self.report(f"the state of study {ledger.study.name!r} can't be kept", error)
-            parts = []
-        ledger.kept_at, ledger.seconds = ledger.length, 0.0
-        if parts:
-            self._keeping.add(study_id)
-            rows = [snapshots.row_of(ledger, kind, ledger.length, data) for kind, data in parts]
-            self._loader.background(lambda: self._write_down(study_id, rows))
-        looker = self._lookers.get(study_id)
+    def _write_states(self, rows: list[dict[str, Any]]) -> None:
+        """Called by the keeper; what waits for the writer waits for this."""
+        task = Task(lambda work: snapshots.write(work.connection, rows), None, writes=True)
+        self._writer.submit(task, first=True).result()
+
+    def _look_again(self, study: Charter) -> None:
+        """Called by the keeper: so much may have come meanwhile that the study is due once more."""
+        with suppress(Refused):  # the storage is being closed
+            self._submit(lambda work: work.ledger(study), study, writes=False)
+
+    def _keep_all(self) -> None:
+        """At the end: whoever opens the storage next has little to read."""
+        rows = self._keeper.at_the_end(self._ledgers.values())
+        if rows:
+            try:
+                with self._pen.transaction() as connection:
+                    snapshots.write(connection, rows)
+            except DBAPIError as error:
+                self.report("the last states were not written down", error)
+
+    def _look_ahead(self, ledger: Ledger) -> None:
+        """Follow what is seen beside a verdict before anybody wants to see it, if that is far behind."""
+        looker = self._lookers.get(ledger.study.id)
         if ledger.server.uploads - (0 if looker is None else looker.position) > LOOKED_BEHIND:
             overview = ledger.overview({}, self)
             self._loader.background(lambda: self._follow_looking(overview))
-
-    @staticmethod
-    def _frozen(ledger: Ledger) -> list[tuple[str, bytes]]:
-        """What is written down of a ledger."""
-        values = ledger.freeze()
-        parts = [(snapshots.STATE, gather(values))]
-        if ledger.study.method.recipe.sends_total:
-            total = {name: values["server"][name] for name in ("pulls", "sums", "squares")}
-            parts.append((snapshots.TOTAL, gather(total)))
-        return parts
-
-    def _write_down(self, study_id: int, rows: list[dict[str, Any]]) -> None:
-        try:
-            packed = [row | {"data": pack(row["data"])} for row in rows]
-            self._submit(lambda work: snapshots.write(work.connection, packed), None, writes=True).result()
-        except Refused:
-            pass  # the storage is being closed, or away
-        except Exception as error:  # another one will be written
-            self.report("a state was not written down", error)
-        finally:
-            self._keeping.discard(study_id)
 
     def _follow_looking(self, overview: Overview) -> None:
         try:
@@ -574,7 +563,7 @@ class Storage:
         rows = self._rows(snapshots.DIGEST, {"study": study.id, "position": values["position"]})
         if rows:
             row = snapshots.row_at(study, snapshots.LOOK, values["position"], rows[0][0], gather(values))
-            self._write_down(0, [row])
+            self._keeper.write_down([row])
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -60,13 +60,16 @@ class Writer:
         """Whether it takes no more."""
         return self._closed
 
-    def submit(self, task: Task) -> Pending[Any]:
-        """Queue a task."""
+    def submit(self, task: Task, first: bool = False) -> Pending[Any]:
+        """Queue a task, behind the others or before them."""
         if self._closed:
             raise _stopping()
         if len(self._waiting) >= MOST_WAITING:
             raise Refused("the server has too much to do; send it again later.", "busy", 503)
-        self._waiting.append(task)
+        if first:
+            self._waiting.appendleft(task)
+        else:
+            self._waiting.append(task)
         if len(self._waiting) >= self._enough:
             self._wake.set()
         return task.pending
