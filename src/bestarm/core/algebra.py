@@ -1,7 +1,8 @@
 """Products, inverses and eigenvalues that have the same bits on every machine.
 
 A library for linear algebra chooses its order of additions by the processor, and the last bits with it. Here
-the order is that of the lines below, whole rows at a time: fast enough where Python runs it, and it compiles.
+`einsum` adds, which has one order, or the lines below do. Where they are compiled, `simulation.einsum` takes
+its place.
 """
 
 from __future__ import annotations
@@ -21,13 +22,43 @@ def times(matrix: Floats, vector: Floats) -> Floats:
     >>> times(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0])).tolist()
     [21.0, 43.0]
     """
-    found: Floats = (matrix * vector).sum(axis=1)
+    found: Floats = np.einsum("ij,j->i", matrix, vector)
+    return found
+
+
+def rows_added(weights: Floats, matrix: Floats) -> Floats:
+    """`M'w`: the sum of the rows, each with its weight.
+
+    >>> rows_added(np.array([1.0, 10.0]), np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [31.0, 42.0]
+    """
+    found: Floats = np.einsum("i,ij->j", weights, matrix)
     return found
 
 
 def inner(left: Floats, right: Floats) -> float:
     """`Σ_j left_j right_j`."""
-    return float((left * right).sum())
+    return float(np.einsum("i,i->", left, right))
+
+
+def row_inner(left: Floats, right: Floats) -> Floats:
+    """`Σ_j left_kj right_kj` of every row k.
+
+    >>> row_inner(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [10.0, 1.0]])).tolist()
+    [1.0, 34.0]
+    """
+    found: Floats = np.einsum("ij,ij->i", left, right)
+    return found
+
+
+def column_inner(left: Floats, right: Floats) -> Floats:
+    """`Σ_k left_kj right_kj` of every column j.
+
+    >>> column_inner(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [10.0, 1.0]])).tolist()
+    [31.0, 4.0]
+    """
+    found: Floats = np.einsum("ij,ij->j", left, right)
+    return found
 
 
 def product(left: Floats, right: Floats) -> Floats:
@@ -36,28 +67,27 @@ def product(left: Floats, right: Floats) -> Floats:
     >>> product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [10.0, 1.0]])).tolist()
     [[21.0, 2.0], [43.0, 4.0]]
     """
-    found = np.zeros((left.shape[0], right.shape[1]))
-    for j in range(left.shape[1]):
-        found += left[:, j : j + 1] * right[j]
+    found: Floats = np.einsum("ij,jk->ik", left, right)
+    return found
+
+
+def gram(matrix: Floats, weights: Floats) -> Floats:
+    """`Σ_k w_k x_k x_k'` of the rows x_k.
+
+    >>> gram(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0])).tolist()
+    [[91.0, 122.0], [122.0, 164.0]]
+    """
+    found: Floats = np.einsum("ki,kj->ij", matrix, matrix * weights.reshape(-1, 1))
     return found
 
 
 def inverse_of(matrix: Floats) -> Floats:
-    """The inverse of a symmetric matrix with eigenvalues above 0 (Gauss and Jordan; its pivots need no choice).
+    """The inverse of a symmetric matrix with eigenvalues above 0.
 
     >>> inverse_of(np.array([[2.0, 1.0], [1.0, 1.0]])).tolist()
     [[1.0, -1.0], [-1.0, 2.0]]
     """
-    left, right = matrix.copy(), np.eye(matrix.shape[0])
-    for k in range(matrix.shape[0]):
-        pivot = left[k, k]
-        row, other = left[k] / pivot, right[k] / pivot
-        column = left[:, k : k + 1].copy()
-        left -= column * row
-        right -= column * other
-        left[k] = row
-        right[k] = other
-    return right
+    return swept(matrix)[0]
 
 
 def log_det(matrix: Floats) -> float:
@@ -66,15 +96,33 @@ def log_det(matrix: Floats) -> float:
     >>> round(log_det(np.array([[2.0, 1.0], [1.0, 5.0]])), 9) == round(math.log(9.0), 9)
     True
     """
+    return inverse_and_log_det(matrix)[1]
+
+
+def inverse_and_log_det(matrix: Floats) -> tuple[Floats, float]:
+    """Both at once."""
+    inverse, total = swept(matrix)
+    if math.isnan(total):
+        raise ArithmeticError("the matrix has no logarithm of its determinant")
+    return inverse, total
+
+
+def swept(matrix: Floats) -> tuple[Floats, float]:
+    """Inverse and log det, one row and column after the other (Beaton 1964); the pivots need no choice.
+
+    The second is not a number where an eigenvalue is not above 0.
+    """
     left, total = matrix.copy(), 0.0
     for k in range(matrix.shape[0]):
-        pivot = left[k, k]
-        if not pivot > 0.0:
-            raise ArithmeticError("the matrix has no logarithm of its determinant")
-        total += math.log(pivot)
-        row = left[k] / pivot
-        left[k + 1 :] -= left[k + 1 :, k : k + 1] * row
-    return total
+        row = left[k].copy()
+        pivot = row[k]
+        total += math.log(pivot) if pivot > 0.0 else math.nan
+        share = row / pivot
+        left -= np.outer(row, share)
+        left[k] = share
+        left[:, k] = share
+        left[k, k] = -1.0 / pivot
+    return -left, total
 
 
 def extremes(matrix: Floats) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bestarm.core.algebra import inner, product
+from bestarm.core.algebra import column_inner, inner, product, rows_added
 from bestarm.core.arrays import Floats
 
 
@@ -57,7 +57,7 @@ def _basis(features: Floats) -> Floats:
     Arms with the same features have the same coordinates to the last bit, so that nothing tells them apart.
     """
     rest = np.array(features, dtype=np.float64, order="C")
-    lengths = np.sqrt((rest * rest).sum(axis=0))
+    lengths = np.sqrt(column_inner(rest, rest))
     least = lengths.max(initial=0.0) * max(features.shape) * np.finfo(float).eps
     found: list[Floats] = []
     while len(found) < min(features.shape) and lengths.max() > least:
@@ -66,8 +66,8 @@ def _basis(features: Floats) -> Floats:
         for known in found:  # once more: rounding has left a little of them
             column -= inner(known, column) * known
         column /= math.sqrt(inner(column, column))
-        rest -= np.outer(column, (rest * column.reshape(-1, 1)).sum(axis=0))
+        rest -= np.outer(column, rows_added(column, rest))
         rest[:, longest] = 0.0
-        lengths = np.sqrt((rest * rest).sum(axis=0))
+        lengths = np.sqrt(column_inner(rest, rest))
         found.append(column)
     return np.ascontiguousarray(np.array(found).reshape(len(found), features.shape[0]).T)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bestarm.core.algebra import inverse_of, product, times
+from bestarm.core.algebra import column_inner, inverse_of, product, rows_added, times
 from bestarm.core.arrays import Floats
 from bestarm.core.fit import Fit
 from bestarm.core.setting import Setting
@@ -33,13 +33,13 @@ def collect(state: Fit, information: Floats, score: Floats, pulls: int, setting:
     for row in range(state.opened):
         account = state.accounts[row]
         ways = directions(state, row, setting)
-        later_alone = inverse_or_zero((ways * product(state.estimate.inverse, ways)).sum(axis=0) / ahead)
-        together = np.maximum(inverse_or_zero((ways * product(both, ways)).sum(axis=0)), later_alone)
+        later_alone = inverse_or_zero(column_inner(ways, product(state.estimate.inverse, ways)) / ahead)
+        together = np.maximum(inverse_or_zero(column_inner(ways, product(both, ways))), later_alone)
         wanted = account[DEFICIT:] + together * ways
         chosen = product(both, wanted)
-        account[TOTAL] += (wanted * weighed.reshape(-1, 1)).sum(axis=0)
+        account[TOTAL] += rows_added(weighed, wanted)
         account[WEIGHT] += together - later_alone
-        account[SPREAD] += (chosen * product(information, chosen)).sum(axis=0)
+        account[SPREAD] += column_inner(chosen, product(information, chosen))
         account[DEFICIT:] = product(later, chosen) - later_alone * ways
 
 
@@ -73,7 +73,7 @@ def at_least(account: Floats, state: Fit, rho: float, scale: float) -> Floats:
     """
     deficits, inverse = account[DEFICIT:], state.estimate.inverse
     mapped = product(inverse, deficits)
-    unsure = (mapped * deficits).sum(axis=0) + rho * (mapped * mapped).sum(axis=0)
-    likely = (mapped * state.score.reshape(-1, 1)).sum(axis=0)
+    unsure = column_inner(mapped, deficits) + rho * column_inner(mapped, mapped)
+    likely = rows_added(state.score, mapped)
     sure: Floats = account[TOTAL] + likely - scale * np.sqrt(np.maximum(unsure, 0.0))
     return sure

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from bestarm.core.algebra import inner, inverse_of, log_det, product, times
+from bestarm.core.algebra import gram, inner, inverse_and_log_det, inverse_of, log_det, rows_added, times
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.coordinates import none_at_all, row_coordinates, span_coordinates
@@ -105,8 +105,8 @@ def ridge(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
     """Regularised least squares: `V = λI + X' diag(pulls) X`, `θ̂ = V⁻¹ X' reward_sums`, `values = Xθ̂`."""
     features = setting.features
     matrix = weighted_gram(features, pulls) + setting.regulariser * np.eye(features.shape[1])
-    inverse = inverse_of(matrix)
-    grown = log_det(matrix) - features.shape[1] * math.log(setting.regulariser)
+    inverse, grown = inverse_and_log_det(matrix)
+    grown -= features.shape[1] * math.log(setting.regulariser)
     return View(
         pulls.sum(), fitted(features, inverse, reward_sums), np.empty(0), inverse, grown, setting.sigma, 1.0
     )
@@ -128,13 +128,12 @@ def span(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
 
 def weighted_gram(features: Floats, weights: Counts) -> Floats:
     """`Σ_k weights_k x_k x_k'`, from whole numbers, so that it never drifts."""
-    weighted = features * weights.astype(np.float64).reshape(-1, 1)
-    return product(np.ascontiguousarray(features.T), weighted)
+    return gram(features, weights.astype(np.float64))
 
 
 def fitted(features: Floats, inverse: Floats, reward_sums: Floats) -> Floats:
     """`X V⁻¹ X' S`, the estimated value of every arm."""
-    return times(features, times(inverse, (features * reward_sums.reshape(-1, 1)).sum(axis=0)))
+    return times(features, times(inverse, rows_added(reward_sums, features)))
 
 
 def foresee_nothing(view: View, arm: int, weight: float, setting: Setting) -> View:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.core.algebra import extremes, inverse_of, log_det, product, times
+from bestarm.core.algebra import extremes, gram, inverse_of, log_det, rows_added, times
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading
@@ -74,10 +74,9 @@ def contrasts(batch: Batch, features: Floats) -> tuple[Floats, Floats]:
     """
     weights = batch.pulls.astype(np.float64)
     rows = features[batch.arms] - features[batch.arms[0]]
-    rows = rows - (rows * weights.reshape(-1, 1)).sum(axis=0) / weights.sum()
-    information = product(np.ascontiguousarray(rows.T), rows * weights.reshape(-1, 1))
+    rows = rows - rows_added(weights, rows) / weights.sum()
     off = batch.sums - weights * (batch.sums.sum() / weights.sum())
-    return information, (rows * off.reshape(-1, 1)).sum(axis=0)
+    return gram(rows, weights), rows_added(off, rows)
 
 
 def learn(state: Fit, batch: Batch, information: Floats, score: Floats, rho: float, setting: Setting) -> Fit:

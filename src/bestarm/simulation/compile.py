@@ -15,11 +15,16 @@ from functools import cache
 from pathlib import Path
 
 import numba
+import numpy as np
+from numba.extending import overload
 
+from bestarm.simulation.einsum import loops_of
 from bestarm.simulation.inlined import part, whole
 from bestarm.simulation.reached import KNOWN, globals_of, package_of, reached_version
 from bestarm.simulation.rebind import Function, rebind
 from bestarm.simulation.sources import COMPILED, code_version
+
+overload(np.einsum, prefer_literal=True)(loops_of)
 
 
 @cache

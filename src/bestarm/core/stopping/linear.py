@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bestarm.core.algebra import product
+from bestarm.core.algebra import product, row_inner
 from bestarm.core.arrays import Floats
 from bestarm.core.breaking import Reading, read
 from bestarm.core.setting import Setting
@@ -28,5 +28,5 @@ def ridge_radii(view: View, scale: float, setting: Setting) -> Floats:
 
 def row_products(left: Floats, right: Floats) -> Floats:
     """`Σ_j left_kj right_kj` for every row k, never below zero: squared lengths that rounding can't turn."""
-    products: Floats = np.maximum((left * right).sum(axis=1), 0.0)
+    products: Floats = np.maximum(row_inner(left, right), 0.0)
     return products
