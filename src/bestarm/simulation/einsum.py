@@ -1,4 +1,4 @@
-"""numpy's `einsum` where functions are compiled: numba has none, so here are loops for the sums that are used."""
+"""numpy's `einsum` where functions are compiled: numba has none, so here are loops for what is used."""
 
 from __future__ import annotations
 
