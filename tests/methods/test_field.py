@@ -144,6 +144,9 @@ def test_budgets_are_kept() -> None:
 
 CIRCLE = [(math.cos(0.35 * k), math.sin(0.35 * k)) for k in range(5)]
 THETA = (math.cos(0.15), math.sin(0.15))
+PHASED = bestarm.Problem(
+    [f"arm-{k}" for k in range(5)], features=CIRCLE, theta=THETA, sigma=SIGMA, delta=DELTA, sites="alike"
+)
 
 
 def plain_rage(chance: random.Random) -> int:
@@ -207,20 +210,25 @@ def design_on_a_grid(left: list[int]) -> tuple[dict[int, float], float]:
 
 
 def test_rage_is_that_of_an_independent_implementation() -> None:
-    problem = bestarm.Problem(
-        [f"arm-{k}" for k in range(5)], features=CIRCLE, theta=THETA, sigma=SIGMA, delta=DELTA, sites="alike"
-    )
-    ours = bestarm.simulate(problem, "rage", runs=RUNS // 2, engine="rounds").summary()
+    ours = bestarm.simulate(PHASED, "rage", runs=RUNS // 2, engine="rounds").summary()
     chance = random.Random(5)
     theirs = [plain_rage(chance) for _ in range(RUNS)]
     error = math.hypot(ours.stderr, statistics.stdev(theirs) / math.sqrt(RUNS))
     assert abs(ours.mean - statistics.fmean(theirs)) < 3 * error + 0.01 * ours.mean  # the designs are searched
 
 
-def test_rage_chooses_by_its_own_phases_only() -> None:
-    problem = bestarm.Problem(["A", "B"], features=[[1, 0], [0, 1]], sigma=SIGMA)
-    with pytest.raises(bestarm.UserError, match="rage needs stopping=rage"):
-        bestarm.method("rage", problem, stopping="span")
+@pytest.mark.parametrize("sigma", [SIGMA, None])
+def test_the_phases_of_rage_end_by_the_test_of_sharp(sigma: float | None) -> None:
+    arms = [f"arm-{k}" for k in range(5)]
+    problem = bestarm.Problem(arms, features=CIRCLE, theta=THETA, sigma=sigma, delta=DELTA, sites="alike")
+    found = bestarm.simulate(problem, "rage:stopping=span", runs=20, engine="rounds", noise=SIGMA)
+    assert (found.wrong, found.unfinished) == (0, 0)
+    assert found.summary().mean < bestarm.simulate(PHASED, "rage", runs=20, engine="rounds").summary().mean
+
+
+def test_the_phases_of_rage_need_least_squares() -> None:
+    with pytest.raises(bestarm.UserError, match="rage needs stopping=rage or span"):
+        bestarm.method("rage", PHASED, stopping="lingape")
 
 
 def plain_fed_sel(chance: random.Random) -> int:

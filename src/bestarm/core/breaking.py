@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.core.arrays import Floats
+from bestarm.core.arrays import Flags, Floats
 
 TINY = 1e-300
 HUGE = 1e150  # its square is still a number
@@ -50,3 +50,31 @@ def read(values: Floats, leader: int, widths: Floats, own: float, scale: float, 
     evidence = min(max(evidence, 0.0), HUGE) ** 2
     evidence = max(evidence, 1.0) if breaking_index <= epsilon else min(evidence, ALMOST)
     return Reading(leader, challenger, breaking_index, evidence)
+
+
+def best_left(values: Floats, left: Flags) -> int:
+    """The arm with the largest value of those that are left; ties go to the lowest index.
+
+    >>> best_left(np.array([0.9, 0.5, 0.5]), np.array([False, True, True]))
+    1
+    """
+    best = -1
+    for k in range(values.shape[0]):
+        if left[k] and (best < 0 or values[k] > values[best]):
+            best = k
+    return best
+
+
+def last_left(leader: int, left: Flags, nearness: Floats) -> Reading:
+    """The reading where arms drop out: settled when only the leader is left.
+
+    `nearness` says of each arm how near it is to dropping out, 1 being the end. The challenger is the one of
+    those that are left that is furthest from it, and the evidence is its nearness.
+    """
+    challenger = -1
+    for k in range(left.shape[0]):
+        if left[k] and k != leader and (challenger < 0 or nearness[k] < nearness[challenger]):
+            challenger = k
+    if challenger < 0:
+        return Reading(leader, 1 if leader == 0 else 0, np.inf, 1.0)
+    return Reading(leader, challenger, np.inf, min(nearness[challenger], ALMOST))

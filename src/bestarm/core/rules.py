@@ -172,9 +172,8 @@ class Selection:
     turn: Turn | None = None
     uploads: Uploads = nothing_sent  # of sites that have arms of their own: what they have sent so far
     gets_stuck: bool = False  # a run may go on for ever
-    reads: tuple[
-        str, ...
-    ] = ()  # the tests whose state it needs more of than pulls and estimates; with none any will do
+    keeps: Model | None = None  # takes the place of the test's model: it keeps what the selection reads besides
+    reads: tuple[str, ...] = ()  # the tests that can read what is kept so; with none any will do
     parameters: tuple[Parameter, ...] = ()
 
 
@@ -206,7 +205,7 @@ class Rules(NamedTuple):
 
 def rules_of(test: Test, selection: Selection, trigger: Trigger) -> Rules:
     """The functions of a test, a selection and a trigger together."""
-    model = test.model
+    model = selection.keeps or test.model
     choose = selection.choose_linear if model.linear and selection.choose_linear else selection.choose
     return Rules(
         model.begin,

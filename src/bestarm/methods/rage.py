@@ -13,6 +13,9 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     One agent that knows every reward at once: it sends no messages, and `agents` has no effect. Followed: the
     authors' own program, with σ in the place of 1. Departure: every arm is pulled once before the first
     phase, as everywhere here.
+
+    - `stopping`: `span`, that of `sharp`, looks at all pulls after each phase, and holds for any sampling. No
+      other test does: the phases are kept with least squares, and those of `lingape` and `falinpe` are ridge.
     """
     return {"stopping": "rage", "selection": "rage", "trigger": "every-pull"}
 

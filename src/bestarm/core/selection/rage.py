@@ -14,7 +14,7 @@ from bestarm.core.fit import inverted
 from bestarm.core.making import by_turns, one_arm
 from bestarm.core.rules import Selection
 from bestarm.core.setting import Setting
-from bestarm.core.stopping.rage import Phases, gaps, phase_level
+from bestarm.core.stopping.rage import PHASES, Phases, gaps, phase_level
 
 STEPS = 5000  # at most, in the search for a design
 STILL = 0.01  # the change of a design, over its length, at which it is good enough
@@ -30,16 +30,20 @@ def rage(
 
     `n = ⌈8 (2^(t−1))² σ² ρ (1 + 1/10) log(2K²t²/δ)⌉`, ρ the largest ‖x_i − x_k‖² of two arms that are left in
     the best design, and at least 20 pulls for each arm of the design. These are the numbers of the authors'
-    own program.
+    own program. Where another test is not settled yet and one arm is left, all are taken apart again.
     """
-    shares, worst = best_design(setting.features, state.left)
+    left = state.left
+    if left.sum() == 1:
+        left = np.ones(setting.arms, np.bool_)
+    shares, worst = best_design(setting.features, left)
     support = 0
     for k in range(setting.arms):
         if shares[k] > 0.0:
             arms[support] = k
             support += 1
     phase = state.phase + 1
-    sight = 8.0 * 4.0 ** (phase - 1) * setting.sigma * setting.sigma * (1.0 + ROUNDED)
+    noise = state.estimate.noise
+    sight = 8.0 * 4.0 ** (phase - 1) * noise * noise * (1.0 + ROUNDED)
     wanted = math.ceil(sight * worst * phase_level(phase, setting))
     share_out(shares, arms[:support], max(wanted, int(2 * support / ROUNDED)), counts)
     return support
@@ -104,6 +108,7 @@ RAGE = Selection(
     one_arm,
     needs_features=True,
     needs_linear=True,
-    reads=("rage",),
+    keeps=PHASES,
+    reads=("rage", "span"),
     turn=rage,
 )

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from bestarm.core.arrays import Counts, Flags
-from bestarm.core.breaking import ALMOST, Reading
+from bestarm.core.breaking import Reading, best_left, last_left
 from bestarm.core.estimate import SEPARATE
 from bestarm.core.rules import Test
 from bestarm.core.setting import Setting
@@ -23,19 +23,9 @@ def elimination(state: Totals, setting: Setting) -> Reading:
     ε is not used.
     """
     values, left = state.estimate.values, in_race(state.pulls, state.estimate, setting.sigma, setting)
-    leader, challenger, nearest = -1, -1, np.inf
-    for k in range(setting.arms):
-        if left[k] and (leader < 0 or values[k] > values[leader]):
-            leader = k
-    radius = elimination_radius(float(state.pulls[leader]), setting.sigma, setting)
-    for k in range(setting.arms):
-        if left[k] and k != leader:
-            behind = (values[leader] - values[k]) / radius
-            if behind < nearest:
-                challenger, nearest = k, behind
-    if challenger < 0:
-        return Reading(leader, 1 if leader == 0 else 0, np.inf, 1.0)
-    return Reading(leader, challenger, np.inf, min(nearest * nearest, ALMOST))
+    leader = best_left(values, left)
+    behind = (values[leader] - values) / elimination_radius(float(state.pulls[leader]), setting.sigma, setting)
+    return last_left(leader, left, behind * behind)
 
 
 def in_race(pulls: Counts, view: View, sigma: float, setting: Setting) -> Flags:

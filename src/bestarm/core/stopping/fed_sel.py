@@ -8,7 +8,7 @@ import numpy as np
 
 from bestarm.core.arrays import Counts, Flags, Floats
 from bestarm.core.batch import Batch
-from bestarm.core.breaking import ALMOST, Reading
+from bestarm.core.breaking import Reading, best_left, last_left
 from bestarm.core.coordinates import none_at_all
 from bestarm.core.estimate import begin_separate, fold_separate, foresee_nothing
 from bestarm.core.race import single
@@ -97,17 +97,8 @@ def fed_sel(state: Owned, setting: Setting) -> Reading:
     and arms: K Σ_n 2δ/(4K n²) ≤ 0.83 δ. Outside of that no interval of the best arm lies below another's. ε
     is not used.
     """
-    values, leader, challenger = state.estimate.values, -1, -1
-    behind = margins(state.pulls, values, state.left, False, setting)
-    for k in range(setting.arms):
-        if state.left[k] and (leader < 0 or values[k] > values[leader]):
-            leader = k
-    for k in range(setting.arms):
-        if state.left[k] and k != leader and (challenger < 0 or behind[k] < behind[challenger]):
-            challenger = k
-    if challenger < 0:
-        return Reading(leader, 1 if leader == 0 else 0, np.inf, 1.0)
-    return Reading(leader, challenger, np.inf, min(behind[challenger] * behind[challenger], ALMOST))
+    behind = margins(state.pulls, state.estimate.values, state.left, False, setting)
+    return last_left(best_left(state.estimate.values, state.left), state.left, behind * behind)
 
 
 def absorb(state: Owned, arm: int, reward: float, setting: Setting) -> Owned:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bestarm.core.arrays import Counts, Flags, Floats
 from bestarm.core.batch import Batch
-from bestarm.core.breaking import ALMOST, Reading
+from bestarm.core.breaking import Reading, best_left, last_left
 from bestarm.core.coordinates import span_coordinates
 from bestarm.core.estimate import begin_linear, fitted, fold_span, foresee, weighted_gram
 from bestarm.core.fit import inverted
@@ -43,12 +43,12 @@ def fold(state: Phases, batch: Batch, setting: Setting) -> Phases:
     phase = state.phase
     if state.estimate.samples > 0:
         phase += 1
-        drop(state.left, state.nearest, batch, phase, setting)
+        drop(state.left, state.nearest, batch, phase, state.estimate.noise, setting)
     total = fold_span(Totals(state.pulls, state.sums, state.estimate, state.squares), batch, setting)
     return Phases(total.pulls, total.sums, total.estimate, total.squares, state.left, state.nearest, phase)
 
 
-def drop(left: Flags, nearest: Floats, batch: Batch, phase: int, setting: Setting) -> None:
+def drop(left: Flags, nearest: Floats, batch: Batch, phase: int, sigma: float, setting: Setting) -> None:
     """Leave out, in place, the arms that this phase alone shows to be worse than another one that is left.
 
     With A and θ̂ of this phase's pulls, arm k goes if `(x_i − x_k)'θ̂ ≥ σ ‖x_i − x_k‖_{A⁻¹} √(2 level)` for some
@@ -61,7 +61,7 @@ def drop(left: Flags, nearest: Floats, batch: Batch, phase: int, setting: Settin
     if not determined:
         return
     values = fitted(setting.features, inverse, sums)
-    scale = 2.0 * phase_level(phase, setting) * setting.sigma * setting.sigma
+    scale = 2.0 * phase_level(phase, setting) * sigma * sigma
     lengths = gaps(setting.features, inverse)
     for k in range(setting.arms):
         nearest[k] = 0.0
@@ -104,17 +104,7 @@ def rage(state: Phases, setting: Setting) -> Reading:
     if for some of the K − 1 others y'θ̂ − y'θ is at least σ‖y‖√(2 log(2K²t²/δ)): with probability at most
     (K − 1) δ/(2K²t²), and summed over the phases at most 0.83 δ/K. ε is not used.
     """
-    values, leader, challenger = state.estimate.values, -1, -1
-    for k in range(setting.arms):
-        if state.left[k] and (leader < 0 or values[k] > values[leader]):
-            leader = k
-    for k in range(setting.arms):
-        nearer = challenger < 0 or state.nearest[k] < state.nearest[challenger]
-        if state.left[k] and k != leader and nearer:
-            challenger = k
-    if challenger < 0:
-        return Reading(leader, 1 if leader == 0 else 0, np.inf, 1.0)
-    return Reading(leader, challenger, np.inf, min(state.nearest[challenger], ALMOST))
+    return last_left(best_left(state.estimate.values, state.left), state.left, state.nearest)
 
 
 def absorb(state: Phases, arm: int, reward: float, setting: Setting) -> Phases:
@@ -122,10 +112,11 @@ def absorb(state: Phases, arm: int, reward: float, setting: Setting) -> Phases:
     return fold(state, single(arm, reward), setting)
 
 
+PHASES = Model(begin, fold, foresee, absorb, span_coordinates, linear=True)
 RAGE = Test(
     "rage",
     "RAGE's: one arm is left, each of the others was behind in the pulls of one phase",
-    Model(begin, fold, foresee, absorb, span_coordinates, linear=True),
+    PHASES,
     rage,
     shows_index=False,
     by_phase=True,
