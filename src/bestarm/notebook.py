@@ -53,7 +53,7 @@ def bars(rows: Sequence[tuple[str, float, str]], line: float, words: str) -> str
     >>> bars([("A", 0.2, "2 to 1 against"), ("B", 1.5, "ruled out")], 1.0, "20 to 1 rules out").count("<rect")
     2
     """
-    full, bottom = WIDTH - NAMES - 130, len(rows) * LINE
+    full, bottom = WIDTH - NAMES - 170, len(rows) * LINE
     across = [NAMES + full * min(share / (line * 4 / 3), 1.0) for _, share, _ in rows]
     shapes = []
     for place, ((name, share, said), end) in enumerate(zip(rows, across, strict=True)):

@@ -194,7 +194,11 @@ def entries(
     if output is Format.json:
         print_json(found)
         return
-    table = make_table("", "when", "what", "by", title=f"The last of {number(found['length'])} entries")
+    length, shown = found["length"], len(found["entries"])
+    title = (
+        f"All {number(length)} entries" if shown == length else f"The last {shown} of {number(length)} entries"
+    )
+    table = make_table("entry", "when", "what", "by", title=title)
     for column in table.columns[1:]:
         column.justify = "left"
     for one in found["entries"]:

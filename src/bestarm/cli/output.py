@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -100,7 +101,15 @@ def print_table(*parts: Table | str) -> None:
         if isinstance(part, str):
             console.print(part, soft_wrap=not console.is_terminal)
         else:
-            console.print("", part, "", sep="\n")
+            wide = plain_console(width=max(console.width, _least_width(part)))
+            wide.print("", part, "", sep="\n")
+
+
+def _least_width(table: Table) -> int:
+    """How wide a table must be to lose nothing; names, in the first column, fold at 16 letters."""
+    widths = [max(cell_len(str(cell)) for cell in (column.header, *column.cells)) for column in table.columns]
+    table.columns[0].min_width = min(widths[0], 16)
+    return table.columns[0].min_width + sum(width + 3 for width in widths[1:])
 
 
 def make_table(*columns: str, title: str | None = None) -> Table:

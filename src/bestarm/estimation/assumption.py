@@ -105,7 +105,7 @@ def with_noise(problem: Problem, world: World, pilot: Pilot | None, in_units: bo
     if not in_units:
         raise UserError(
             f"problem {problem.name!r} has no sigma, and an estimate needs to know how much rewards scatter: "
-            "give noise, a pilot, or gap_over_noise."
+            "give noise (--noise), a pilot (--pilot), or gap_over_noise (--gap-over-noise)."
         )
     return replace(world, noise=1.0), True
 

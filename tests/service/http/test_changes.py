@@ -181,7 +181,7 @@ def test_changes_that_are_refused(make_world: Any, path: str, body: dict[str, An
     assert refusal.value.status == 422
     assert world.admin.call("GET", f"{PATH}/log")["length"] == 1
     for call in ("arms", "arms/withdraw", "close"):
-        with pytest.raises(Refused, match="this is for the admin, and this token is for the agent"):
+        with pytest.raises(Refused, match="this needs an administrator's token, and this one is a site's"):
             lab.call("POST", f"{PATH}/{call}", {"arm": "B"})
 
 

@@ -54,8 +54,8 @@ class Access:
         """The caller, if it has one of the roles and the study is its own, as all are the administrator's."""
         token = await self.who(request, away)
         if token.role not in roles:
-            allowed = " or ".join(roles)
-            raise Refused(f"this is for the {allowed}, and this token is for the {token.role}.", "role", 403)
+            allowed = " or ".join(role.whose for role in roles)
+            raise Refused(f"this needs {allowed} token, and this one is {token.role.whose}.", "role", 403)
         if token.role is not Role.ADMIN and study is not None and not await self._owns(token, study):
             raise Refused(f"this token is for study {token.study!r} only.", "other-study", 403)
         return token

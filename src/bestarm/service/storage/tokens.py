@@ -23,6 +23,11 @@ class Role(StrEnum):
     AGENT = "agent"
     VIEWER = "viewer"
 
+    @property
+    def whose(self) -> str:
+        """In a sentence about tokens."""
+        return {"admin": "an administrator's", "agent": "a site's", "viewer": "a viewer's"}[self.value]
+
 
 @dataclass(frozen=True, slots=True)
 class Token:

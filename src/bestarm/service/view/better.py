@@ -64,6 +64,6 @@ def _by(row: dict[str, Any], other: str, role: str, sign: float) -> str:
     sure = (
         f"({low:.3g} to {high:.3g})"
         if low >= 0.0
-        else f"so far; it may be anything from {low:.3g} to {high:.3g}"
+        else f"so far; by how much is not sure yet, from {low:.3g} to {high:.3g}"
     )
     return f"{side} {other}, {role}, by {abs(apart):.3g} {sure}"

@@ -110,6 +110,13 @@ def line(row: Any, arms: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
+def _ways(entry: Join) -> str:
+    """What a site said of itself, where it is not as usual."""
+    said = [] if entry.plate is None else [f"plates of {entry.plate:,}"]
+    said += [f"without {', '.join(entry.cannot)}"] if entry.cannot else []
+    return f": {', '.join(said)}" if said else ""
+
+
 def sentence(entry: Entry) -> str:
     """What was done, in a sentence.
 
@@ -120,7 +127,7 @@ def sentence(entry: Entry) -> str:
     why = f" ({reason})" if reason else ""
     match entry:
         case Join():
-            return f"{entry.agent} joined." if not entry.number else f"{entry.agent} said how it works."
+            return f"{entry.agent} {'said how it works' if entry.number else 'joined'}{_ways(entry)}."
         case Upload():
             many = entry.tally.samples
             return f"{entry.agent} sent batch {entry.sequence}: {many:,} trial{'s' * (many != 1)}."

@@ -20,8 +20,8 @@ def promise(method: Method) -> str:
 
 def _guarantee(method: Method) -> str:
     epsilon = method.problem.epsilon
-    best = "the best one" if method.problem.goal == HIGHEST else "the best one, that with the lowest mean,"
-    what = best if epsilon == 0 else f"{best} or within {epsilon:g} of it"
+    best = "the best one" if method.problem.goal == HIGHEST else "the best one, that with the lowest mean"
+    what = best if epsilon == 0 else f"{best}, or within {epsilon:g} of it"
     return (
         f"The arm that this study returns is {what}, except with probability at most {method.problem.delta:g}."
     )

@@ -97,7 +97,7 @@ def _beside(found: Mapping[str, Any]) -> list[str]:
         return limits(found)
     by = f" by {end['by']}" if end["by"] and end["reason"] == "closed" else ""
     why = f" ({end['why']})" if end["why"] else ""
-    ended = f"It ended {moment(end['at'])}{by}{why}, after {count(found['samples'], 'sample')} in all."
+    ended = f"It ended {moment(end['at'])}{by}{why}. {count(found['samples'], 'sample')} arrived in all."
     budget = found["budget"]
     used = [] if budget is None else [f"{number(budget['used'])} of {number(budget['budget'])} samples used."]
     return [ended, *([end["later"]] if end["later"] else []), *used, *limits(found)]

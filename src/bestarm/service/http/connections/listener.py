@@ -113,7 +113,9 @@ def bind(host: str, port: int) -> socket.socket:
             bound.close()
             raise
     except (OSError, OverflowError) as error:
-        raise ServiceError(f"{host}:{port} can't be listened on: {error}.") from None
+        raise ServiceError(
+            f"{host}:{port} can't be listened on: {error}. Another --port may be free."
+        ) from None
     return bound
 
 
