@@ -13,6 +13,7 @@ import pytest
 from folders import quick_folder
 from postgres import postgres
 from processes import UNIT, Nursery
+from toll import note
 from under_fire import read_journal, sums, uploaded
 
 import bestarm
@@ -88,11 +89,11 @@ def test_ten_processes_and_twenty_kills(storage: str, folder: Path) -> None:
         assert [nursery.wait(site) for site in SITES] == [0] * len(SITES)
     finally:
         nursery.close()
-    check(storage, folder)
+    note(nursery.kills, check(storage, folder))
 
 
-def check(storage: str, folder: Path) -> None:
-    """Ledger ⊆ journal = log for every site, study and arm; and every log leads to its verdict."""
+def check(storage: str, folder: Path) -> int:
+    """Ledger ⊆ journal = log for every site, study and arm; every log leads to its verdict: how many."""
     ledgers: dict[tuple[str, str], dict[str, tuple[str, float]]] = defaultdict(dict)
     for site in SITES:
         for line in (folder / f"{site}.ledger").read_text().splitlines():
@@ -108,3 +109,4 @@ def check(storage: str, folder: Path) -> None:
             journal = read_journal(folder / f"{site}-{study}.db")
             assert ledgers[site, study].items() <= journal.items()
             assert sums(journal.values()) == uploaded(export, site)
+    return sum(map(len, ledgers.values()))

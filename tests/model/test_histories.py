@@ -21,6 +21,7 @@ import pytest
 from history import Clerk, Sent, check, replay
 from postgres import Postgres, postgres
 from processes import Nursery
+from toll import note
 
 from bestarm import Problem
 from bestarm.client.connection import Connection
@@ -163,6 +164,7 @@ def test_every_history_fits_the_model(cluster: Cluster) -> None:
         assert sum(len(clerk.sent) for clerk in group) > 3 * ROUNDS
         assert sum(len(clerk.looked) for clerk in group) > 0
     admin.close()
+    note(cluster.nursery.kills, sum(clerk.acknowledged for clerk in everybody))
     assert sum(clerk.lost for clerk in everybody) > 0
     assert threading.active_count() < 20
 

@@ -11,6 +11,7 @@ from time import sleep
 import pytest
 from power import cut_power, forgetful_disk
 from processes import Nursery
+from toll import note
 from under_fire import SITES, STUDIES, Federation, check_rewards, check_verdicts
 
 CUTS = int(os.environ.get("BESTARM_CUTS", "4"))  # `make soak` has more
@@ -40,7 +41,7 @@ def test_what_was_told_survives_a_power_cut(tmp_path: Path) -> None:
         nursery.close()
     assert lost > 0  # the cuts did something
     check_verdicts(exports, stopped=1)
-    check_rewards(exports, tmp_path, told=15 * CUTS)
+    note(nursery.kills, check_rewards(exports, tmp_path, told=15 * CUTS))
 
 
 @pytest.mark.parametrize(("synchronous", "kept"), [("FULL", 3), ("OFF", 0)])

@@ -55,6 +55,11 @@ class Clerk(threading.Thread):
         self.refused: list[str] = []
         self.enough = threading.Event()
 
+    @property
+    def acknowledged(self) -> int:
+        """How many rewards were in the uploads that were answered."""
+        return sum(int(row[0]) for sent in self.sent if sent.answers for row in sent.tally.values())
+
     def run(self) -> None:
         with httpx.Client(headers=self.headers, trust_env=False) as http:
             journal = {"journal": f"journal-of-{self.agent}"}

@@ -30,6 +30,7 @@ class Nursery:
         self, folder: Path, environment: Mapping[str, str] | None = None, modules: Sequence[str] = ()
     ) -> None:
         """`modules` are imported before the first child is born."""
+        self.kills = 0
         self.log = (folder / "processes.log").open("ab")
         self.process = subprocess.Popen(
             [sys.executable, "-W", "error", __file__, *modules],
@@ -62,6 +63,7 @@ class Nursery:
     def kill(self, name: str) -> None:
         """End it at whatever instruction it is."""
         assert self._say("kill", name) == "killed"
+        self.kills += 1
 
     def wait(self, name: str) -> int:
         """Its exit code, once it has ended by itself."""

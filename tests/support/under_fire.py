@@ -110,8 +110,8 @@ def check_verdicts(exports: dict[str, dict[str, Any]], stopped: int) -> None:
     assert found >= stopped
 
 
-def check_rewards(exports: dict[str, dict[str, Any]], folder: Path, told: int) -> None:
-    """Ledger ⊆ journal = log, for every site, study and arm; and there were so many."""
+def check_rewards(exports: dict[str, dict[str, Any]], folder: Path, told: int) -> int:
+    """Ledger ⊆ journal = log, for every site, study and arm; and there were more than so many: how many."""
     found = 0
     for site in SITES:
         ledger: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
@@ -125,6 +125,7 @@ def check_rewards(exports: dict[str, dict[str, Any]], folder: Path, told: int) -
             assert sums(journal.values()) == uploaded(export, site)
             found += len(ledger[study])
     assert found > told
+    return found
 
 
 def read_journal(path: Path) -> dict[str, tuple[str, float]]:

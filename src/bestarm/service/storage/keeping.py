@@ -30,6 +30,7 @@ class Keeper:
     ) -> None:
         self._background, self._write, self._look_again, self._report = background, write, look_again, report
         self._under_way: set[int] = set()  # studies whose state is being written down
+        self._unwritten: set[int] = set()  # studies whose state was gathered, and is not known to be written
 
     def keep(self, ledger: Ledger) -> bool:
         """Write down what a log has led to, if it is time; called by the writer after a commit."""
@@ -39,22 +40,29 @@ class Keeper:
         rows = self._rows(ledger)
         if rows:
             self._under_way.add(study.id)
+            self._unwritten.add(study.id)
             self._background(lambda: self._pack_and_write(study, rows))
         return True
 
     def at_the_end(self, ledgers: Iterable[Ledger]) -> list[Row]:
         """What is worth being written down when nobody works with these ledgers any more."""
-        due = [ledger for ledger in ledgers if snapshots.is_due(ledger, at_the_end=True)]
+        due = [
+            ledger
+            for ledger in ledgers
+            if ledger.study.id in self._unwritten or snapshots.is_due(ledger, at_the_end=True)
+        ]
         return [packed(row) for ledger in due for row in self._rows(ledger)]
 
-    def write_down(self, rows: list[Row]) -> None:
-        """Pack and write; a failure is reported, and another state will be written."""
+    def write_down(self, rows: list[Row]) -> bool:
+        """Pack and write, and whether it was done; a failure is reported, and another state will be written."""
         try:
             self._write([packed(row) for row in rows])
         except Refused:
-            pass  # the storage is being closed, or away
+            return False  # the storage is being closed, or away
         except Exception as error:
             self._report("a state was not written down", error)
+            return False
+        return True
 
     def _rows(self, ledger: Ledger) -> list[Row]:
         try:
@@ -67,7 +75,8 @@ class Keeper:
 
     def _pack_and_write(self, study: Charter, rows: list[Row]) -> None:
         try:
-            self.write_down(rows)
+            if self.write_down(rows):
+                self._unwritten.discard(study.id)
         finally:
             self._under_way.discard(study.id)
         self._look_again(study)
