@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +139,23 @@ def test_a_site_must_have_a_name(study: Call, monkeypatch: pytest.MonkeyPatch) -
         2,
         "bestarm: agent is not known; give --agent, set BESTARM_AGENT, or write it in bestarm.toml.\n",
     )
+
+
+def test_an_audit_and_a_log_that_was_put_back(study: Call) -> None:
+    """A site asks whether the log has what it sent; the coordinator says once that some of it may be gone."""
+    code, _, err = study("audit")
+    assert (code, "This site has sent nothing yet." in err) == (0, True)
+    for trial in read(study, "ask", "-n", "2"):
+        study("tell", str(trial["trial"]), "0.5")
+    study("leave")
+    assert read(study, "audit") == {"holds": True, "uploads": 1, "wrong": []}
+    with closing(sqlite3.connect("ligands.journals/ligands/anna.db")) as journal, journal:
+        journal.execute("UPDATE receipts SET digest = 'of another log'")
+    code, out, err = study("audit")
+    assert (code, "its receipt is of another log" in " ".join((out + err).split())) == (1, True)
+    code, out, _ = study("study", "restored", "ligands", "--reason", "the disk failed")
+    assert code == 0
+    assert "put back from a backup (the disk failed); sites send again what it has lost, if" in " ".join(
+        out.split()
+    )
+    assert study("study", "restored", "nowhere")[0] == 2

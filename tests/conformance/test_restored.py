@@ -126,6 +126,33 @@ def test_sites_send_again_what_was_lost(url: str, tmp_path: Path, request: pytes
     work(url, tmp_path, "lab-b", 1)
 
 
+def test_a_site_without_receipts_is_not_told_that_it_will_send_again(
+    url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A journal of an earlier version has none; what it can't do is said before and after the word."""
+    with closing(Storage(url)) as storage:
+        storage.create(bestarm.method("sharp", small_problem(STUDY), 3)).result()
+    work(url, tmp_path, "lab-a", 1)
+    put_back = backup(url, tmp_path, request)
+    work(url, tmp_path, "lab-a", 1)
+    put_back()
+    (path,) = tmp_path.glob("*lab-a*.db")
+    with closing(sqlite3.connect(path)) as journal, journal:
+        journal.execute("DELETE FROM receipts")
+    with closing(Storage(url)) as storage:
+        for said in (False, True):
+            if said:
+                study = storage.find(STUDY)
+                assert study is not None
+                storage.change(study, Restored("r1", "admin 7f", "the disk failed")).result()
+            with (
+                pytest.raises(UserError, match=r"has 1 upload of .* can't send them again") as refused,
+                site(url, "lab-a", tmp_path) as lab,
+            ):
+                lab.sync()
+            assert "sends them again" not in str(refused.value)
+
+
 def test_once_means_once(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """A log that is put back a second time needs a second word."""
     with closing(Storage(url)) as storage:

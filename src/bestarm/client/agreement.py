@@ -55,16 +55,23 @@ def _about(identity: Identity) -> tuple[object, ...]:
 def check_sequence(journal: Journal, agent: Agent | None, theirs: int) -> None:
     """The server has every upload that it answered, and none that this journal did not send."""
     answered = agent.sequence - len(agent.uploads) if agent is not None else 0
+    has = f"journal {journal.path}: the server has {theirs} upload{'s' * (theirs != 1)} of this agent and"
     if theirs > answered + journal.sent:
         raise UserError(
-            f"journal {journal.path}: the server has {theirs} uploads of this agent and this journal sent "
-            "fewer, so it is an old copy, or another journal is in use for the same agent; use that one, or "
-            "ask for a new agent name and start a new journal."
+            f"{has} this journal sent fewer, so it is an old copy, or another journal is in use for the same "
+            "agent; use that one, or ask for a new agent name and start a new journal."
         )
     name = "NAME" if journal.identity is None else journal.identity.study
     if theirs < answered:
+        lost = f"{has} answered {answered} before, so it has lost some: it was probably put back from a backup."
+        if journal.receipts.between(theirs + 1, answered) is None:
+            raise UserError(
+                f"{lost} This journal does not have all of those as they were sent (an earlier version of "
+                "bestarm did not keep them), so this site can't send them again. Tell the coordinator: a newer "
+                "backup may have them; if there is none, ask for a new agent name and start a new journal, and "
+                "keep this one."
+            )
         raise UserError(
-            f"journal {journal.path}: the server has {theirs} uploads of this agent and answered {answered} "
-            "before, so it has lost some: it was probably put back from a backup. Tell the coordinator, who "
-            f"says `bestarm study restored {name}` once; then this site sends them again. Nothing is lost here."
+            f"{lost} Tell the coordinator, who says `bestarm study restored {name}` once; then this site sends "
+            "them again. Nothing is lost here."
         )

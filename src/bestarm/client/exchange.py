@@ -297,10 +297,9 @@ class Exchange:
         with self.lock:
             if not self.joined or not isinstance(restored, str) or self.journal.receipts.knows(restored):
                 return False
-            first, last = answer["sequence"] + 1, self.answered
-            lost = [one for one in self.journal.receipts.after(first - 1) if one.sequence <= last]
-            if [one.sequence for one in lost] != list(range(first, last + 1)):
-                return False  # some are of a version that kept no receipts
+            lost = self.journal.receipts.between(answer["sequence"] + 1, self.answered)
+            if lost is None:
+                return False  # what is not kept here can't be sent again
         for receipt in lost:
             again = self._call("uploads", dict(receipt.body))
             with self.lock:

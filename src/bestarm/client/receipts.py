@@ -49,6 +49,14 @@ class Receipts:
         for number, entry, digest, body in self._run(query, [sequence]).fetchall():
             yield Receipt(number, entry, digest, json.loads(body))
 
+    def between(self, first: int, last: int) -> list[Receipt] | None:
+        """Those of the uploads from one to another; None if some of them have none.
+
+        An earlier version kept no receipts, and of very many uploads only the last are kept.
+        """
+        found = [one for one in self.after(first - 1) if one.sequence <= last]
+        return found if [one.sequence for one in found] == list(range(first, last + 1)) else None
+
     def knows(self, restored: str) -> bool:
         """Whether this site has heard already that the log was put back then."""
         return self._run("SELECT 1 FROM restored WHERE id = ?", [restored]).fetchone() is not None

@@ -138,7 +138,8 @@ def sentence(entry: Entry) -> str:
         case ArmWithdrawn():
             return f"{entry.arm} was withdrawn{why}."
         case Restored():
-            return f"The log was put back from a backup{why}; sites send again what it has lost."
+            again = "sites send again what it has lost, if their journals have it"
+            return f"The log was put back from a backup{why}; {again}."
         case Close():
             how = {Reason.BUDGET: "The budget was used up", Reason.DEADLINE: "The deadline passed"}
             return f"{how.get(entry.cause, 'The study was closed')}{why}."
