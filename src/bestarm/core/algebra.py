@@ -71,6 +71,15 @@ def product(left: Floats, right: Floats) -> Floats:
     return found
 
 
+def outer(left: Floats, right: Floats) -> Floats:
+    """`left_i right_j` of every i and j.
+
+    >>> outer(np.array([1.0, 2.0]), np.array([3.0, 5.0])).tolist()
+    [[3.0, 5.0], [6.0, 10.0]]
+    """
+    return left.reshape(-1, 1) * right
+
+
 def gram(matrix: Floats, weights: Floats) -> Floats:
     """`Σ_k w_k x_k x_k'` of the rows x_k.
 
@@ -118,7 +127,7 @@ def swept(matrix: Floats) -> tuple[Floats, float]:
         pivot = row[k]
         total += math.log(pivot) if pivot > 0.0 else math.nan
         share = row / pivot
-        left -= np.outer(row, share)
+        left -= outer(row, share)
         left[k] = share
         left[:, k] = share
         left[k, k] = -1.0 / pivot
@@ -154,7 +163,7 @@ def tridiagonal(matrix: Floats) -> tuple[Floats, Floats]:
             block = left[k + 1 :, k + 1 :].copy()
             mapped = times(block, reflected) * (2.0 / square)
             mapped = mapped - reflected * (inner(mapped, reflected) / square)
-            across = np.outer(reflected, mapped)
+            across = outer(reflected, mapped)
             left[k + 1 :, k + 1 :] = block - across - across.T
             left[k + 1, k] = -length if left[k + 1, k] >= 0.0 else length
     diagonal, beside = np.empty(size), np.empty(size - 1)

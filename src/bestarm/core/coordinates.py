@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bestarm.core.algebra import column_inner, inner, product, rows_added
+from bestarm.core.algebra import column_inner, inner, outer, product, rows_added
 from bestarm.core.arrays import Floats
 
 
@@ -66,7 +66,7 @@ def _basis(features: Floats) -> Floats:
         for known in found:  # once more: rounding has left a little of them
             column -= inner(known, column) * known
         column /= math.sqrt(inner(column, column))
-        rest -= np.outer(column, rows_added(column, rest))
+        rest -= outer(column, rows_added(column, rest))
         rest[:, longest] = 0.0
         lengths = np.sqrt(column_inner(rest, rest))
         found.append(column)

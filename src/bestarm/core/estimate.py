@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from bestarm.core.algebra import gram, inner, inverse_and_log_det, inverse_of, log_det, rows_added, times
+from bestarm.core.algebra import gram, inner, inverse_and_log_det, inverse_of, log_det, outer, rows_added, times
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.coordinates import none_at_all, row_coordinates, span_coordinates
@@ -145,7 +145,7 @@ def foresee(view: View, arm: int, weight: float, setting: Setting) -> View:
     """The view after `weight` more pulls of an arm whose rewards are not known yet (Sherman–Morrison)."""
     row = setting.features[arm]
     toward = times(view.inverse, row)
-    shrunk = view.inverse - np.outer(toward, toward) * (weight / (1.0 + weight * inner(row, toward)))
+    shrunk = view.inverse - outer(toward, toward) * (weight / (1.0 + weight * inner(row, toward)))
     return View(view.samples, view.values, view.widths, shrunk, view.log_det, view.noise, view.grain)
 
 
@@ -176,8 +176,8 @@ def absorb_row(state: Totals, arm: int, reward: float, setting: Setting) -> Tota
         return Totals(pulls, sums, ridge(pulls, sums, setting), 0.0)
     toward = times(view.inverse, row)
     gain = 1.0 + inner(row, toward)
-    inverse = view.inverse - np.outer(toward, toward) / gain
-    values = fitted(setting.features, inverse, sums)
+    inverse = view.inverse - outer(toward, toward) / gain
+    values = view.values + times(setting.features, toward) * ((reward - view.values[arm]) / gain)
     return Totals(
         pulls,
         sums,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bestarm.core.algebra import inner, product, times
+from bestarm.core.algebra import inner, outer, product, times
 from bestarm.core.arrays import Counts, Floats
 from bestarm.core.breaking import Reading
 from bestarm.core.fit import Fit
@@ -55,7 +55,7 @@ def serve(
         along = times(inverse, offset)
         gain = share / (1.0 + share * inner(offset, along))
         seen = times(features, along)
-        inverse = inverse - gain * np.outer(along, along)
+        inverse = inverse - gain * outer(along, along)
         spread = np.maximum(spread - gain * seen * seen, 0.0)
         toward = np.maximum(toward - gain * (seen - seen[leader]) ** 2, 0.0)
         middle = middle + (take / (done + take)) * offset
