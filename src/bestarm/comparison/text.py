@@ -15,11 +15,31 @@ def promise_word(entry: Entry) -> str:
     return "kept" if entry.promised else "none here"
 
 
-def markdown(comparison: Comparison) -> str:
-    """A table for a page, world after world, each with the fewest samples first."""
-    heads, *rows = table_rows(comparison)
-    first, *lines = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
-    return "\n".join([first, "|" + "---|" * len(heads), *lines])
+def across(comparison: Comparison, runs: int) -> str:
+    """A table for a page: a row a method, a column a world, with the samples of each.
+
+    In parentheses the share of wrong answers, where there were any. *Italics* promise nothing there, **!** is
+    wrong more often than delta; `runs` is said where it is another number.
+    """
+    worlds = list(dict.fromkeys(entry.world for entry in comparison.entries))
+    places = {(entry.label, entry.world): entry for entry in comparison.entries}
+    lines = [f"| method | {' | '.join(worlds)} |", "|---|" + "---|" * len(worlds)]
+    for label in dict.fromkeys(entry.label for entry in comparison.entries):
+        found = [places.get((label, world)) for world in worlds]
+        cells = ["–" if entry is None else in_short(entry, runs) for entry in found]
+        lines.append(f"| {label} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def in_short(entry: Entry, runs: int) -> str:
+    """One method in one world, in a few words."""
+    result = entry.result
+    notes = [f"{100 * result.wrong / result.runs:.1f} %"] * (result.wrong > 0)
+    notes += [f"{result.unfinished} undecided"] * (result.unfinished > 0)
+    notes += [f"{result.runs} runs"] * (result.runs != runs)
+    text = f"{'≥ ' * (result.unfinished > 0)}{result.summary().mean:,.0f}"
+    text += f" ({', '.join(notes)})" * bool(notes) + " **!**" * entry.broken
+    return text if entry.promised else f"*{text}*"
 
 
 def table_rows(comparison: Comparison) -> list[list[str]]:
