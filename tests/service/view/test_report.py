@@ -145,7 +145,7 @@ def test_what_people_did_and_why(storage: Storage) -> None:
     assert "dppf was withdrawn (it is toxic)." in said
     assert "Batch 1 of oslo was corrected (wrong column)." in said
     assert "The study was closed (the money is gone)." in said
-    assert "by admin 7f (the money is gone), after 96 samples" in said
+    assert "by admin 7f (the money is gone). 96 samples arrived in all." in said
     assert "Withdrawn: dppf (it is toxic)." in said
     assert "oslo 48 50 % 2 1 " in said  # samples, share, uploads, corrected
 
