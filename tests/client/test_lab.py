@@ -282,7 +282,7 @@ def test_a_journal_that_is_an_old_copy_is_an_error(tmp_path: Path, uploads: int)
     with open_lab(tmp_path / "old.db", server) as old:
         for trial in old.ask(3):
             old.tell(trial, reward(trial))  # the very same rewards: the server could not tell the difference
-        with pytest.raises(UserError, match=f"the server has {uploads} uploads .* it is an old copy"):
+        with pytest.raises(UserError, match=f"the server has {uploads} uploads? .* it is an old copy"):
             old.sync()
     assert len(server.server.log) == uploads
 

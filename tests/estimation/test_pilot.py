@@ -145,7 +145,7 @@ def test_without_sigma_a_pilot_the_noise_or_gaps_in_units_of_it_will_do(goal: st
     assert "in units of the noise" in guessed.assumption
     (rates,) = bestarm.estimate(bare, rewards="yes-no", gaps=[0.6], **given).rows
     assert rates.samples_to_lower is None
-    with pytest.raises(bestarm.UserError, match="give noise .*, a pilot .*, or gap_over_noise"):
+    with pytest.raises(bestarm.UserError, match=r"give noise .*, a pilot .*, or gap_over_noise"):
         bestarm.estimate(bare, gaps=[0.5], **given)
 
 
