@@ -56,8 +56,8 @@ def prepare(folder: Path) -> tuple[str, str]:
     ]
     for taken in sent:
         taken.result()
-    viewer, _ = storage.grant(Grant(Role.VIEWER), study).result()
-    lab, _ = storage.grant(Grant(Role.AGENT, SITES[0]), study).result()
+    viewer, _ = storage.grant(Grant(Role.VIEWER), study, "admin 7f").result()
+    lab, _ = storage.grant(Grant(Role.AGENT, SITES[0]), study, "admin 7f").result()
     storage.close()
     return viewer, lab
 

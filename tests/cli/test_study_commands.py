@@ -107,8 +107,8 @@ def test_studies_and_tokens_from_the_command_line(
         bestarm("study", "export", "pages", "--out", "export.json")
         holds = "1 upload replayed, the answer is A"
         assert holds in bestarm("study", "verify", "export.json")
-        assert f"study pages holds: 2 entries unchanged, {holds}" in bestarm("study", "verify", "pages")
-        assert "begins with the same 2 entries" in bestarm(
+        assert f"study pages holds: 5 entries unchanged, {holds}" in bestarm("study", "verify", "pages")
+        assert "begins with the same 5 entries" in bestarm(
             "study", "verify", "export.json", "--against", "pages"
         )
         assert "name the file first" in bestarm("study", "verify", "pages", "--against", "pages", code=2)

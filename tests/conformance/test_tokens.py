@@ -31,7 +31,7 @@ class Time:
 def test_a_token_is_kept_as_a_hash_only(storage: Storage) -> None:
     study = create(storage)
     secrets = [
-        storage.grant(grant, study).result()[0]
+        storage.grant(grant, study, "admin 7f").result()[0]
         for grant in (Grant(Role.AGENT, "lab-a"), Grant(Role.AGENT, "lab-a"), Grant(Role.VIEWER))
     ]
     assert len(set(secrets)) == 3
@@ -48,7 +48,7 @@ def test_a_token_is_kept_as_a_hash_only(storage: Storage) -> None:
 
 def test_a_token_says_what_it_is_for(storage: Storage) -> None:
     study = create(storage)
-    secret, shown = storage.grant(Grant(Role.AGENT, "lab-a"), study).result()
+    secret, shown = storage.grant(Grant(Role.AGENT, "lab-a"), study, "admin 7f").result()
     token = storage.token(hash_of(secret))
     assert token is not None
     assert (token.role, token.study, token.agent) == (Role.AGENT, "ligands", "lab-a")
@@ -59,7 +59,7 @@ def test_a_token_says_what_it_is_for(storage: Storage) -> None:
 def test_a_token_expires(opened: Any) -> None:
     clock = Time()
     storage = opened(now=clock)
-    secret, _ = storage.grant(Grant(Role.VIEWER, None, 60.0), create(storage)).result()
+    secret, _ = storage.grant(Grant(Role.VIEWER, None, 60.0), create(storage), "admin 7f").result()
     token = storage.token(hash_of(secret))
     assert token.valid(clock.now + timedelta(seconds=59))
     assert not token.valid(clock.now + timedelta(seconds=60))
@@ -68,7 +68,7 @@ def test_a_token_expires(opened: Any) -> None:
 def test_a_revoked_token_is_worthless_everywhere(opened: Any) -> None:
     storage, other = opened(), opened()
     study, elsewhere = create(storage), create(storage, small_problem("other"))
-    secret, shown = storage.grant(Grant(Role.AGENT, "lab-a"), study).result()
+    secret, shown = storage.grant(Grant(Role.AGENT, "lab-a"), study, "admin 7f").result()
     with pytest.raises(Refused, match="there is no token"):
         storage.revoke(shown["id"], elsewhere).result()
     assert other.token(hash_of(secret)).valid(storage.now())
@@ -87,7 +87,7 @@ def test_the_first_start_makes_one_administrator(opened: Any) -> None:
 
 def test_the_last_administrator_stays(storage: Storage) -> None:
     storage.admit(None).result()
-    _, second = storage.grant(Grant(Role.ADMIN), None).result()
+    _, second = storage.grant(Grant(Role.ADMIN), None, "admin 7f").result()
     first = next(token for token in storage.tokens(None) if token.id != second["id"])
     storage.revoke(first.id, None).result()
     with pytest.raises(Refused) as refusal:

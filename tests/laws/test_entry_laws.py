@@ -21,7 +21,11 @@ from bestarm.protocol.entries import (
     Correction,
     Entry,
     Join,
+    Note,
+    Renamed,
     Reopen,
+    TokenMade,
+    TokenRevoked,
     body_of,
     entry_from,
 )
@@ -73,6 +77,7 @@ acts = st.one_of(
     st.tuples(st.just("withdraw"), st.sampled_from("ABCDEX")),
     st.tuples(st.just("close"), st.sampled_from(list(Reason))),
     st.tuples(st.just("reopen")),
+    st.tuples(st.just("note"), st.sampled_from([TokenMade, TokenRevoked])),
     st.tuples(st.just("repeat"), places),
     st.tuples(st.just("change"), places),
 )
@@ -107,6 +112,9 @@ def entry_of(act: tuple, number: int, server: Server) -> Entry:  # type: ignore[
             return Close(f"x{number}", "admin", cause)
         case ("reopen",):
             return Reopen(f"r{number}", "admin")
+        case ("note", kind):
+            note: Note = kind(f"n{number}", "admin", "agent", "lab-a")
+            return note
     raise AssertionError(act)
 
 
@@ -198,6 +206,9 @@ def bodies() -> st.SearchStrategy[Entry]:
         st.builds(ArmWithdrawn, words, words, words, words),
         st.builds(Close, words, words, st.sampled_from(list(Reason)), words),
         st.builds(Reopen, words, words, words),
+        st.builds(TokenMade, words, words, words, st.one_of(st.none(), words)),
+        st.builds(TokenRevoked, words, words, words, st.one_of(st.none(), words)),
+        st.builds(Renamed, words, words, words, words),
     )
 
 
@@ -215,6 +226,7 @@ def test_every_entry_survives_json_text(entry: Entry) -> None:
 def test_the_kinds_of_entries() -> None:
     assert set(ENTRIES) == {
         "joined", "uploaded", "corrected", "arm added", "arm withdrawn", "closed", "reopened", "restored",
+        "token made", "token revoked", "renamed",
     }  # fmt: skip
 
 

@@ -16,8 +16,11 @@ from bestarm.protocol.entries import (
     Correction,
     Entry,
     Join,
+    Renamed,
     Reopen,
     Restored,
+    TokenMade,
+    TokenRevoked,
     body_of,
 )
 
@@ -82,6 +85,10 @@ def changed(entry: Entry) -> Entry:
             return replace(entry, plate=(entry.plate or 0) + 1)
         case ArmAdded() | ArmWithdrawn() | Close() | Reopen() | Restored():
             return replace(entry, reason=entry.reason + " and more")
+        case TokenMade() | TokenRevoked():
+            return replace(entry, agent=f"{entry.agent} and others")
+        case Renamed():
+            return replace(entry, name=f"{entry.name}-again")
 
 
 def uploads(fingerprint: str, batches: Iterable[tuple[str, Tally]]) -> list[Upload]:

@@ -13,6 +13,7 @@ from rich.table import Table
 from bestarm.cli import changes
 from bestarm.cli.create import EXAMPLES, create
 from bestarm.cli.output import Format, for_terminal, make_table, number, print_json, print_table
+from bestarm.cli.progress import saying_after_a_while
 from bestarm.cli.server import Agent, Journal, Output, Study, Token, Url, place
 from bestarm.cli.verify import EXAMPLES as VERIFY
 from bestarm.cli.verify import verify
@@ -166,7 +167,8 @@ def report(
 ) -> None:
     """Write one HTML page for the lab book: question, answer, promise, pictures and tables."""
     settings = resolve(url, token, study, agent=agent)
-    with Connection.to(settings) as connection:
+    slow = "writing the report; a long log is looked at from its beginning …"
+    with Connection.to(settings) as connection, saying_after_a_while(slow):
         write_whole(out, connection.stream(f"{place(settings, name)}/report"))
     if output is Format.json:
         print_json({"study": name or settings.need("study"), "file": str(out)})

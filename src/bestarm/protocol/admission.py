@@ -6,7 +6,17 @@ import math
 from operator import add
 from typing import TYPE_CHECKING
 
-from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Entry, Join, Reopen, Restored, Upload
+from bestarm.protocol.entries import (
+    ArmAdded,
+    ArmWithdrawn,
+    Correction,
+    Entry,
+    Join,
+    Note,
+    Reopen,
+    Restored,
+    Upload,
+)
 from bestarm.protocol.messages import (
     MOST_PULLS,
     Gap,
@@ -56,7 +66,7 @@ def check(entry: Entry, server: Server) -> None:
 
 def _check_open(entry: Entry, server: Server) -> None:
     """After the answer, budget or deadline data are still recorded; a study that was closed takes none."""
-    late = Upload | Join | Correction | Restored if server.closed in FINAL else Correction | Reopen | Restored
+    late = Correction | Restored | Note | (Upload | Join if server.closed in FINAL else Reopen)
     if server.closed is not None and not isinstance(entry, late):
         again = " and can't be opened again" if isinstance(entry, Reopen) else ""
         raise Over(f"the study is over{again} ({ENDED[server.closed]}); nothing more can be added to it.")

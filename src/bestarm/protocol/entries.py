@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from bestarm.core.tally import Tally
 from bestarm.protocol.places import places_of
@@ -150,11 +150,43 @@ class Restored:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class TokenMade:
+    """Somebody may come in: a site, by its name, or a viewer. The token itself is known to its holder alone."""
+
+    word: ClassVar[str] = "token made"
+    id: str
+    by: str
+    role: str
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRevoked:
+    """A token of a site or a viewer opens nothing any more."""
+
+    word: ClassVar[str] = "token revoked"
+    id: str
+    by: str
+    role: str
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """The study is called otherwise."""
+
+    word: ClassVar[str] = "renamed"
+    id: str
+    by: str
+    before: str
+    name: str
+
+
 FromSite = Join | Upload  # what a plan answers
-Entry = FromSite | Correction | ArmAdded | ArmWithdrawn | Close | Reopen | Restored
-ENTRIES: Mapping[str, type[Entry]] = {
-    kind.word: kind for kind in (Join, Upload, Correction, ArmAdded, ArmWithdrawn, Close, Reopen, Restored)
-}
+Note = TokenMade | TokenRevoked | Renamed  # has no part in the statistics, and is taken at any time
+Entry = FromSite | Correction | ArmAdded | ArmWithdrawn | Close | Reopen | Restored | Note
+ENTRIES: Mapping[str, type[Entry]] = {kind.word: kind for kind in get_args(Entry)}
 
 
 def body_of(entry: Entry, names: Sequence[str]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from bestarm.protocol.entries import (
     Entry,
     FromSite,
     Join,
+    Note,
     Reopen,
     Restored,
     Upload,
@@ -35,7 +36,7 @@ from bestarm.protocol.terms import Terms
 from bestarm.standing import standing
 from bestarm.verdict import Reason, Verdict
 
-SAYS_NOTHING = Join | Close | Restored  # about the arms
+SAYS_NOTHING = Join | Close | Restored | Note  # about the arms
 CHANGES_THE_PAST = Correction | ArmAdded | ArmWithdrawn
 
 

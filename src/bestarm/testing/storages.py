@@ -115,7 +115,7 @@ def a_name_leads_to_its_study_for_ever(open_storage: Open, who: str) -> None:
     second, uploads = open_storage(), _uploads(study)
     first.take(study, uploads[0]).result()
     for _ in range(2):  # again is harmless
-        renamed = first.rename(study, "after").result().study
+        renamed = first.rename(study, "after", "administrator").result().study
     demand(renamed.name == "after", f"{who}: a renamed study is called {renamed.name!r}")
     demand(renamed.problem.fingerprint == study.problem.fingerprint, f"{who}: a name changed the fingerprint")
     for name, upload in zip(("before", "after"), uploads[1:], strict=False):
@@ -131,7 +131,7 @@ def a_name_leads_to_its_study_for_ever(open_storage: Open, who: str) -> None:
             refused = refusal.code
         demand(refused == "exists", f"{who}: the name {name!r} was given to two studies")
     demand(_look(first, study).uploads == 3, f"{who}: uploads were lost with a name")
-    back = first.rename(renamed, "before").result().study
+    back = first.rename(renamed, "before", "administrator").result().study
     demand(back.name == "before", f"{who}: a study does not get its own name back")
 
 

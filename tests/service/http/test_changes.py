@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import sqlalchemy
 
 from bestarm import Problem
 from bestarm.client.connection import Connection
@@ -59,7 +60,7 @@ def test_a_site_corrects_its_own_batch(make_world: Any) -> None:
     assert status(world)["arms"][0]["mean"] < 0.75
     body = {"id": "lab-a/2/fix/1", "agent": "lab-a", "sequence": 2, "tally": even(8, 0.84, 0.5, 0.5)}
     first = lab.call("POST", f"{PATH}/corrections", body | {"reason": "48 for 84"})
-    assert (first["position"], first["sentence"]) == (3, "Batch 2 of lab-a was corrected (48 for 84).")
+    assert (first["position"], first["sentence"]) == (4, "Batch 2 of lab-a was corrected (48 for 84).")
     again = lab.call("POST", f"{PATH}/corrections", body | {"reason": "48 for 84"})
     assert again == first
     found = status(world)
@@ -137,7 +138,7 @@ def test_an_arm_comes_and_another_goes(make_world: Any) -> None:
     assert found["withdrawn"][0] | {"by": "", "at": ""} == {
         "arm": "B", "reason": "it is toxic", "by": "", "at": "",
     }  # fmt: skip
-    assert [one["kind"] for one in found["events"]] == ["arm withdrawn", "arm added"]
+    assert [one["kind"] for one in found["events"]] == ["arm withdrawn", "arm added", "token made"]
     joined = lab.call("POST", f"{PATH}/join", {})
     assert joined["reply"]["withdrawn"] == ["B"]
     check_replay(world)
@@ -179,7 +180,7 @@ def test_changes_that_are_refused(make_world: Any, path: str, body: dict[str, An
         world.admin.call("POST", f"{PATH}/{path}", body)
     assert sentence.removesuffix(".") in str(refusal.value)
     assert refusal.value.status == 422
-    assert world.admin.call("GET", f"{PATH}/log")["length"] == 1
+    assert world.admin.call("GET", f"{PATH}/log")["length"] == 2  # its token, and the upload
     for call in ("arms", "arms/withdraw", "close"):
         with pytest.raises(Refused, match="this needs an administrator's token, and this one is a site's"):
             lab.call("POST", f"{PATH}/{call}", {"arm": "B"})
@@ -248,7 +249,7 @@ def test_the_deadline_ends_a_study(make_world: Any) -> None:
     late = send(lab, 2, even(4, 0.9, 0.2, 0.3))
     assert (late["kind"], late["verdict"]["reason"], late["verdict"]["samples"]) == ("stop", "deadline", 12)
     assert [one["kind"] for one in world.admin.call("GET", f"{PATH}/log")["entries"]] == [
-        "uploaded", "closed", "uploaded",
+        "token made", "uploaded", "closed", "uploaded",
     ]  # fmt: skip
     check_replay(world)
 
@@ -280,13 +281,59 @@ def test_the_log_in_sentences(make_world: Any) -> None:
     send(lab, 1, even(4, 0.5, 0.4, 0.3))
     world.admin.call("POST", f"{PATH}/close", {})
     found = world.admin.call("GET", f"{PATH}/log?last=2")
-    assert found["length"] == 3
+    assert found["length"] == 4
     assert [one["sentence"] for one in found["entries"]] == [
         "lab-a sent batch 1: 12 trials.", "The study was closed.",
     ]  # fmt: skip
     for bad in ("0", "x", "1001", "9" * 30):
         with pytest.raises(Refused, match="last: it must be a whole number from 1 to 1000"):
             world.admin.call("GET", f"{PATH}/log?last={bad}")
+
+
+def test_who_was_let_in_and_what_it_is_called_is_in_the_log(make_world: Any) -> None:
+    """Tokens and names have no part in the statistics: the verdict, the plans and receipts stay as they are."""
+    world, lab = made(make_world)
+    reply = send(lab, 1, even(4, 0.5, 0.4, 0.3))
+    before = status(world)
+    secret = world.token(role="viewer")
+    world.admin.call("POST", f"{PATH}/close", {})
+    for _ in range(2):  # again is harmless, and a closed study takes notes too
+        world.admin.call("POST", f"{PATH}/rename", {"name": "phosphines"})
+        for token in world.admin.call("GET", f"{PATH}/tokens")["tokens"]:
+            path = f"{PATH}/tokens/" if token["role"] == "viewer" else "/v1/tokens/"
+            world.admin.call("DELETE", path + token["id"])
+    found = status(world)
+    me = world.admin.call("GET", "/v1/token")["id"]
+    assert [(one["sentence"], one["by"]) for one in reversed(found["answers"]["lately"])] == [
+        ("A token was made for site lab-a.", f"admin {me}"),
+        ("lab-a joined.", "lab-a"),
+        ("A token was made for a viewer.", f"admin {me}"),
+        ("The study was closed.", f"admin {me}"),
+        ("The study was renamed from ligands to phosphines.", f"admin {me}"),
+        ("A token of site lab-a was revoked.", f"admin {me}"),
+        ("A token of a viewer was revoked.", f"admin {me}"),
+    ]  # fmt: skip
+    assert found["arms"] == before["arms"]
+    assert {**found["verdict"], "reason": None} == before["verdict"]
+    export = world.admin.call("GET", f"{PATH}/export")
+    assert secret not in str(export)
+    report = world.admin.send("GET", f"{PATH}/report").text
+    assert "A token of a viewer was revoked." in report
+    world.admin.call("POST", f"{PATH}/reopen", {})
+    back = world.connect(world.token(role="agent", agent="lab-a"))
+    assert send(back, 1, even(4, 0.5, 0.4, 0.3)) == reply
+    check_replay(world)
+
+
+def test_a_token_of_a_study_that_is_damaged_can_be_revoked(make_world: Any) -> None:
+    world, lab = made(make_world)
+    (token,) = world.admin.call("GET", f"{PATH}/tokens")["tokens"]
+    with world.storage.engine.begin() as connection:
+        connection.execute(sqlalchemy.text("UPDATE entries SET digest = 'x'"))
+    world.storage._ledgers.clear()
+    assert world.admin.call("DELETE", f"{PATH}/tokens/{token['id']}")["revoked_at"]
+    with pytest.raises(Refused, match=r"revoked|not valid|unknown"):
+        lab.call("POST", f"{PATH}/join", {})
 
 
 def test_an_export_with_everything_in_it_replays(make_world: Any) -> None:

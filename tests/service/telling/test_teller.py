@@ -18,6 +18,8 @@ from uploads import batch, small_problem
 import bestarm
 from bestarm.core.tally import Tally
 from bestarm.protocol.entries import Upload
+from bestarm.service.http.metrics import metrics
+from bestarm.service.http.service import Service
 from bestarm.service.storage import Storage, clock
 from bestarm.service.storage.overview import Charter
 from bestarm.service.telling import teller as telling
@@ -190,6 +192,7 @@ def test_failures_are_tried_again_later_and_later(opened: Open, time: Time) -> N
     ear.fails = 3
     work(teller)
     assert fine.events == [("ligands", "settled")]
+    assert list(storage.untold().values()) == [1]
     for seconds in (1, 2, 4):
         assert ear.heard == []
         time.ahead += timedelta(seconds=seconds - 0.5)
@@ -199,20 +202,27 @@ def test_failures_are_tried_again_later_and_later(opened: Open, time: Time) -> N
         work(teller)
     assert ear.events == [("ligands", "settled")]
     assert len(fine.heard) == 1
+    assert storage.untold() == {}
 
 
 def test_after_a_week_it_is_given_up(opened: Open, time: Time) -> None:
     storage, ear = opened(), Ear()
     teller = begun(storage, ear)
-    settle(storage, create(storage))
+    study = create(storage)
+    settle(storage, study)
     ear.fails = 1
     teller.scan()
     teller.notice()
+    assert storage.untold() == {(study.id, False): 1}
     time.ahead = PATIENCE + timedelta(minutes=1)
     work(teller)
     time.ahead *= 2
     work(teller)
     assert ear.heard == []
+    assert storage.untold() == {(study.id, True): 1}
+    text = metrics(Service(storage), ([storage.look(study).result()], 0), storage.untold())
+    assert 'bestarm_news{study="ligands",state="waiting"} 0\n' in text
+    assert 'bestarm_news{study="ligands",state="given-up"} 1\n' in text
 
 
 def test_two_servers_tell_once(opened: Open) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from bestarm.service.http.service import Service
 from bestarm.service.storage.overview import Overview
 
 
-def metrics(service: Service, studies: tuple[Iterable[Overview], int] | None) -> str:
-    """All samples, each family with its help and its type; `studies` is None if the storage is away."""
+def metrics(
+    service: Service,
+    studies: tuple[Iterable[Overview], int] | None,
+    untold: Mapping[tuple[int, bool], int] | None = None,
+) -> str:
+    """All samples, each family with its help and its type; `studies` is None if the storage is away.
+
+    `untold` is how many news of each study wait to be told, or were given up.
+    """
     storage, limits = service.storage, service.limits
     counters = storage.counters
     requests = {
@@ -63,6 +70,12 @@ def metrics(service: Service, studies: tuple[Iterable[Overview], int] | None) ->
     lines += _family(
         "closed", "gauge", "1 when a study takes no uploads.", {k: int(s.closed) for k, s in of.items()}
     )
+    waiting = {
+        f'{labels},state="{state}"': (untold or {}).get((overview.study.id, given_up), 0)
+        for labels, overview in of.items()
+        for state, given_up in (("waiting", False), ("given-up", True))
+    }
+    lines += _family("news", "gauge", "Webhooks and mails that were not delivered.", waiting)
     return "\n".join(lines) + "\n"
 
 

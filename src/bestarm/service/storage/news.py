@@ -87,6 +87,14 @@ def next_due(connection: Connection, receiver: str) -> str | None:
     return None if found is None or found >= NEVER else str(found)
 
 
+def untold(connection: Connection) -> dict[tuple[int, bool], int]:
+    """How many of each study's news are not told: those that wait, and those (True) that were given up."""
+    given_up = (news.c.due_at >= NEVER).label("given_up")
+    query = select(news.c.study_id, given_up, func.count()).where(news.c.told_at.is_(None))
+    rows = connection.execute(query.group_by(news.c.study_id, text("given_up")))
+    return {(study_id, bool(never)): many for study_id, never, many in rows}
+
+
 def told(connection: Connection, row: Any, now: datetime) -> None:
     """It was told."""
     connection.execute(news.update().where(_this(row)).values(told_at=clock.write(now)))

@@ -15,11 +15,11 @@ from bestarm.differences import Differences
 from bestarm.methods import Method, Verdict
 from bestarm.oddities import Oddity
 from bestarm.problem import Problem
-from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Reopen, Restored, Upload
+from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Note, Reopen, Restored, Upload
 from bestarm.protocol.fold import Fold
 
 ByHand = (
-    Correction | ArmAdded | ArmWithdrawn | Close | Reopen | Restored
+    Correction | ArmAdded | ArmWithdrawn | Close | Reopen | Restored | Note
 )  # what people do to a study, or its own end
 
 

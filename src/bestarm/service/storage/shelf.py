@@ -1,7 +1,7 @@
 """Where a study stands among the others: its name, the names that it had, and whether it is archived.
 
-None of it has a part in the statistics, so it is not in the log. A name that once led to a study leads to it
-for ever: sites keep the name that they joined under, and may be offline while it changes.
+None of it has a part in the statistics; who has renamed a study is noted in its log. A name that once led to a
+study leads to it for ever: sites keep the name that they joined under, and may be offline while it changes.
 """
 
 from __future__ import annotations
@@ -84,17 +84,21 @@ def add(connection: Connection, row: dict[str, Any]) -> Charter:
     return read(connection, made[0])
 
 
-def rename(connection: Connection, study_id: int, name: str) -> None:
-    """Another name for a study, and for its problem, whose numbers stay as they are, bit for bit."""
+def rename(connection: Connection, study_id: int, name: str) -> str | None:
+    """Another name for a study, and for its problem, whose numbers stay as they are, bit for bit.
+
+    The name that it had before; None if it is called so already.
+    """
     row = connection.execute(study_rows.select().where(study_rows.c.id == study_id)).one()
     if row.name == name:
-        return
+        return None
     if _leads_to(connection, name) != study_id:  # it may get back a name that it had
         _check_free(connection, name)
         connection.execute(name_rows.insert().values(name=name, study_id=study_id))
     problem = json.dumps(json.loads(row.problem) | {"name": name}, allow_nan=False)
     change = study_rows.update().where(study_rows.c.id == study_id)
     connection.execute(change.values(name=name, problem=problem))
+    return str(row.name)
 
 
 def archive(connection: Connection, study_id: int, at: str | None) -> None:

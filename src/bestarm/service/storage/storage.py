@@ -24,9 +24,20 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceE
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import Method
 from bestarm.names import NAME, check_name
-from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Join, Restored, Upload
+from bestarm.protocol.entries import (
+    ArmAdded,
+    ArmWithdrawn,
+    Correction,
+    Join,
+    Note,
+    Renamed,
+    Restored,
+    TokenMade,
+    TokenRevoked,
+    Upload,
+)
 from bestarm.protocol.messages import Download, Stop
-from bestarm.service.storage import clock, judgement, log, plans, shelf, snapshots, studies
+from bestarm.service.storage import clock, judgement, log, news, plans, shelf, snapshots, studies
 from bestarm.service.storage.counters import Counters
 from bestarm.service.storage.database import Pen, open_engine, open_memory
 from bestarm.service.storage.keeping import Keeper
@@ -140,19 +151,30 @@ class Storage:
 
         return self._submit(act, None, writes=True)
 
-    def rename(self, study: Charter, name: str) -> Pending[Overview]:
+    def rename(self, study: Charter, name: str, by: str) -> Pending[Overview]:
         """Call a study otherwise; the names that it had go on leading to it. Again is harmless."""
         check_name("the new name", name)
-        return self._reshelve(study, lambda connection: shelf.rename(connection, study.id, name))
+        id, received_at = new_id(), clock.write(self.now())
+
+        def change(work: Work) -> None:
+            ledger = work.ledger(study)  # before anything changes: it may have to be read first
+            before = shelf.rename(work.connection, study.id, name)
+            if before is not None:
+                work.change(ledger.study, Renamed(id, by, before, name), received_at)
+
+        return self._reshelve(study, change)
 
     def set_archived(self, study: Charter, archived: bool) -> Pending[Overview]:
-        """Leave a study out of the lists, or put it back; again is harmless."""
-        at = clock.write(self.now()) if archived else None
-        return self._reshelve(study, lambda connection: shelf.archive(connection, study.id, at))
+        """Leave a study out of the lists, or put it back; again is harmless.
 
-    def _reshelve(self, study: Charter, change: Callable[[Connection], None]) -> Pending[Overview]:
+        That is not in its log: lists are nothing of the study's.
+        """
+        at = clock.write(self.now()) if archived else None
+        return self._reshelve(study, lambda work: shelf.archive(work.connection, study.id, at))
+
+    def _reshelve(self, study: Charter, change: Callable[[Work], None]) -> Pending[Overview]:
         def act(work: Work) -> Overview:
-            change(work.connection)
+            change(work)
             work.reshelved.add(study.id)
             return work.look(shelf.read(work.connection, study.id))
 
@@ -190,6 +212,11 @@ class Storage:
     def look(self, study: Charter) -> Pending[Overview]:
         """The study as it stands."""
         return self._submit(lambda work: work.look(study), study, writes=False)
+
+    def untold(self) -> dict[tuple[int, bool], int]:
+        """How many news of each study wait to be told, or (True) were given up."""
+        with self._reading() as connection:
+            return news.untold(connection)
 
     def lengths(self, ids: Iterable[int]) -> dict[int, int]:
         """How many entries the logs of these studies have, in the database."""
@@ -253,7 +280,7 @@ class Storage:
         return self._submit(act, study, writes=True)
 
     def change(
-        self, study: Charter, entry: Correction | ArmAdded | ArmWithdrawn | Restored
+        self, study: Charter, entry: Correction | ArmAdded | ArmWithdrawn | Restored | Note
     ) -> Pending[tuple[int, Overview]]:
         """Record what somebody does to a study: its position in the log, and the study after it."""
         received_at = clock.write(self.now())
@@ -295,15 +322,15 @@ class Storage:
 
     # Tokens
 
-    def grant(
-        self, grant: Grant, study: Charter | None, secret: str | None = None
-    ) -> Pending[tuple[str, dict[str, Any]]]:
-        """A new token: the secret, which is kept nowhere, and what may be shown of it."""
-        secret = secret or new_secret()
-        made = self.now()
+    def grant(self, grant: Grant, study: Charter | None, by: str) -> Pending[tuple[str, dict[str, Any]]]:
+        """A new token: the secret, which is kept nowhere, and what may be shown of it.
+
+        The log of its study says who made it, and for whom.
+        """
+        secret, id, made = new_secret(), new_id(), self.now()
         expires = None if grant.seconds is None else clock.write(made + timedelta(seconds=grant.seconds))
         row = {
-            "id": new_id(),
+            "id": id,
             "hash": hash_of(secret),
             "role": str(grant.role),
             "study_id": None if study is None else study.id,
@@ -313,11 +340,13 @@ class Storage:
         }
 
         def act(work: Work) -> tuple[str, dict[str, Any]]:
+            if study is not None:
+                work.change(study, TokenMade(id, by, str(grant.role), grant.agent), clock.write(made))
             work.connection.execute(tokens.insert().values(**row))
             found = self._read_tokens(work.connection, tokens.c.id == row["id"])
             return secret, found[0].to_json()
 
-        return self._submit(act, None, writes=True)
+        return self._submit(act, study, writes=True)
 
     def admit(self, secret: str | None) -> Pending[str | None]:
         """Make sure that an administrator can come in.
@@ -344,7 +373,10 @@ class Storage:
         return self._submit(act, None, writes=True)
 
     def revoke(self, token_id: str, study: Charter | None) -> Pending[Token]:
-        """Make a token worthless; again is harmless. The last administrator's token is kept."""
+        """Make a token worthless; again is harmless. The last administrator's token is kept.
+
+        It needs no log, which may be long or damaged: `note_revoked` comes after it.
+        """
         revoked_at = clock.write(self.now())
         now = self.now()
 
@@ -368,6 +400,17 @@ class Storage:
             return self._read_tokens(work.connection, which)[0]
 
         return self._submit(act, None, writes=True)
+
+    def note_revoked(self, token: Token, study: Charter, by: str) -> Pending[Any]:
+        """Have the log of its study say who revoked a token; again is harmless, whoever it is."""
+        entry = TokenRevoked(f"{token.id}/revoked", by, str(token.role), token.agent)
+        received_at = clock.write(self.now())
+
+        def act(work: Work) -> None:
+            if not work.ledger(study).server.knows(entry):
+                work.change(study, entry, received_at)
+
+        return self._submit(act, study, writes=True)
 
     def tokens(self, study: Charter | None) -> list[Token]:
         """The tokens of a study, or all."""

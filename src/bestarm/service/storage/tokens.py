@@ -47,6 +47,11 @@ class Token:
         """Whether it still opens anything."""
         return self.revoked_at is None and (self.expires_at is None or now < clock.read(self.expires_at))
 
+    @property
+    def who(self) -> str:
+        """Who does something, for the log."""
+        return f"{self.role} {self.id}" if self.agent is None else self.agent
+
     def to_json(self) -> dict[str, Any]:
         """What an administrator may see."""
         return {

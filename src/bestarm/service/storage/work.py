@@ -15,7 +15,7 @@ from bestarm.protocol.entries import Close, Correction, Entry, FromSite, Join, R
 from bestarm.protocol.fold import Fold
 from bestarm.protocol.messages import Conflict, Download, Gap, Over, ProtocolError, Stop
 from bestarm.protocol.past import Logged
-from bestarm.protocol.server import same_entry
+from bestarm.protocol.server import CHANGES_THE_PAST, same_entry
 from bestarm.service.storage import clock, log, plans, snapshots, studies
 from bestarm.service.storage.joining import news
 from bestarm.service.storage.judgement import number_in
@@ -209,7 +209,8 @@ class Work:
         server, anew = ledger.server, None
         if prepared is not None and prepared.changed_at == ledger.changed_at:
             anew = prepared.fold
-        if server.uploads - (0 if anew is None else anew.uploads) > log.FEW:
+        unread = server.uploads - (0 if anew is None else anew.uploads)
+        if isinstance(entry, CHANGES_THE_PAST) and unread > log.FEW:
             self._checked(ledger, entry)
             fold = server.known.changed(entry)
             raise Prepare(study, fold, ledger.changed_at, server.uploads, dict(server.numbers))

@@ -12,7 +12,10 @@ from bestarm.protocol.entries import (
     Correction,
     Entry,
     Join,
+    Renamed,
     Restored,
+    TokenMade,
+    TokenRevoked,
     Upload,
     entry_from,
 )
@@ -32,8 +35,11 @@ def end(overview: Overview) -> dict[str, Any] | None:
         why, by, at = "", "", overview.stopped_when
         said = str(verdict)
     else:
-        close = next(one for one in reversed(overview.happened) if isinstance(one.entry, Close))
-        why, by, at = close.entry.reason, close.entry.by, close.received_at
+        why, by, at = next(
+            (one.entry.reason, one.entry.by, one.received_at)
+            for one in reversed(overview.happened)
+            if isinstance(one.entry, Close)
+        )
         said = ENDS[verdict.reason] + overview.last_words
     return {
         "reason": verdict.reason.value,
@@ -140,6 +146,12 @@ def sentence(entry: Entry) -> str:
         case Restored():
             again = "sites send again what it has lost, if their journals have it"
             return f"The log was put back from a backup{why}; {again}."
+        case TokenMade() | TokenRevoked():
+            whose = f"a {entry.role}" if entry.agent is None else f"site {entry.agent}"
+            did = "was made for {}" if isinstance(entry, TokenMade) else "of {} was revoked"
+            return f"A token {did.format(whose)}."
+        case Renamed():
+            return f"The study was renamed from {entry.before} to {entry.name}."
         case Close():
             how = {Reason.BUDGET: "The budget was used up", Reason.DEADLINE: "The deadline passed"}
             return f"{how.get(entry.cause, 'The study was closed')}{why}."

@@ -20,16 +20,11 @@ from bestarm.service.http.routes.describe import StudyName, answers
 from bestarm.service.http.service import Service
 from bestarm.service.storage import clock, studies
 from bestarm.service.storage.overview import Charter, Overview
-from bestarm.service.storage.tokens import Role, Token, new_id
+from bestarm.service.storage.tokens import Role, new_id
 from bestarm.service.view.ending import end, sentence
 from bestarm.service.view.status import listed, study_object
 
 ANYONE = (Role.ADMIN, Role.AGENT, Role.VIEWER)
-
-
-def _who(token: Token) -> str:
-    """Who does something, for the log."""
-    return f"{token.role} {token.id}" if token.agent is None else str(token.agent)
 
 
 def router(service: Service) -> APIRouter:
@@ -106,9 +101,9 @@ def router(service: Service) -> APIRouter:
         openapi_extra=shapes.body(shapes.RenameBody),
     )
     async def rename(request: Request, study: StudyName) -> Response:
-        await service.access.allow(request, (Role.ADMIN,))
+        token = await service.access.allow(request, (Role.ADMIN,))
         body = await read_shape(request, shapes.RenameBody, limits.body)
-        return await shown(storage.rename(await service.study(study), body.name))
+        return await shown(storage.rename(await service.study(study), body.name, token.who))
 
     @routes.post(
         "/studies/{study}/archive",
@@ -134,7 +129,7 @@ def router(service: Service) -> APIRouter:
         token = await service.access.allow(request, (Role.ADMIN,))
         body = await read_shape(request, shapes.ReasonBody, limits.body)
         found = await service.study(name)
-        return await shown(storage.set_closed(found, closed, _who(token), body.reason))
+        return await shown(storage.set_closed(found, closed, token.who, body.reason))
 
     @routes.post(
         "/studies/{study}/arms",
@@ -149,7 +144,7 @@ def router(service: Service) -> APIRouter:
         if len(storage.arms(found)) >= limits.arms:
             raise Refused(f"arm: this server takes at most {limits.arms} arms.", "refused", 422)
         features = None if body.features is None else tuple(body.features)
-        entry = ArmAdded(body.id or new_id(), _who(token), body.arm, features, body.reason)
+        entry = ArmAdded(body.id or new_id(), token.who, body.arm, features, body.reason)
         return await changed(found, entry)
 
     @routes.post(
@@ -162,7 +157,7 @@ def router(service: Service) -> APIRouter:
         token = await service.access.allow(request, (Role.ADMIN,))
         body = await read_shape(request, shapes.WithdrawBody, limits.body)
         found = await service.study(study)
-        return await changed(found, ArmWithdrawn(body.id or new_id(), _who(token), body.arm, body.reason))
+        return await changed(found, ArmWithdrawn(body.id or new_id(), token.who, body.arm, body.reason))
 
     @routes.post(
         "/studies/{study}/corrections",
@@ -181,7 +176,7 @@ def router(service: Service) -> APIRouter:
             given = {arm: counts_around(centre, row) for arm, row in body.counts.items()}
         tally = await service.about_arms(found, lambda arms: tally_from_json(given, found.problem.name, arms))
         id = body.id or new_id()
-        return await changed(found, Correction(id, _who(token), body.agent, body.sequence, tally, body.reason))
+        return await changed(found, Correction(id, token.who, body.agent, body.sequence, tally, body.reason))
 
     @routes.post(
         "/studies/{study}/restored",
@@ -192,7 +187,7 @@ def router(service: Service) -> APIRouter:
     async def restored(request: Request, study: StudyName) -> Response:
         token = await service.access.allow(request, (Role.ADMIN,))
         body = await read_shape(request, shapes.ReasonBody, limits.body)
-        return await changed(await service.study(study), Restored(new_id(), _who(token), body.reason))
+        return await changed(await service.study(study), Restored(new_id(), token.who, body.reason))
 
     async def changed(study: Charter, entry: ArmAdded | ArmWithdrawn | Correction | Restored) -> Response:
         position, overview = await storage.change(study, entry)

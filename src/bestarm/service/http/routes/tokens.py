@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bestarm.errors import ServiceError
 from bestarm.service.http.bodies import answer, read_shape
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import StudyName, TokenId, answers
@@ -58,7 +59,7 @@ def router(service: Service) -> APIRouter:
         return await make(Grant(Role.ADMIN, None, body.expires_in), None, by)
 
     async def make(grant: Grant, study: Charter | None, by: Token) -> Response:
-        secret, shown = await storage.grant(grant, study)
+        secret, shown = await storage.grant(grant, study, by.who)
         record("granted", shown, by)
         return answer({"token": secret} | shown, 201, {"Cache-Control": "no-store"})
 
@@ -117,6 +118,11 @@ def router(service: Service) -> APIRouter:
         token = await storage.revoke(token_id, study)
         access.forget(token.id)
         record("revoked", token.to_json(), by)
+        if token.study is not None:
+            try:
+                await storage.note_revoked(token, await service.study(token.study), by.who)
+            except ServiceError as error:  # its log is damaged, and the token is revoked all the same
+                log.error("%s", error)
         return answer(token.to_json())
 
     return routes

@@ -168,9 +168,11 @@ def router(service: Service) -> APIRouter:
     async def numbers(request: Request) -> Response:
         token = await access.allow(request, WATCHERS, away=True)
         found: tuple[list[Overview], int] | None = None
+        untold: dict[tuple[int, bool], int] = {}
         if await service.readiness.missing() is None:
             with suppress(Refused):
+                untold = await asyncio.to_thread(storage.untold)
                 found = await service.look_at(token)
-        return Response(metrics(service, found), media_type="text/plain; version=0.0.4")
+        return Response(metrics(service, found, untold), media_type="text/plain; version=0.0.4")
 
     return routes
