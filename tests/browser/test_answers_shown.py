@@ -22,7 +22,7 @@ def test_what_we_know(server: Process, folder: Path, open_window: Callable[..., 
     with Federation(server, problem, ["oslo", "rome", "york"], folder) as study:
         page = open_window(server.url).sign_in(study.viewer)
         chart = page.get_by_role("region", name="Evidence")
-        expect(page.locator('[data-part="lately"] li')).to_have_count(3)
+        expect(page.locator('[data-part="lately"] li')).to_have_count(7)  # four tokens, three joined
         expect(chart).to_be_hidden()  # there is nothing to see yet
         study.step()
         expect(chart).to_be_visible()

@@ -39,14 +39,14 @@ class Study:
         return str(made["token"])
 
     def log(self, folder: Path) -> list[dict[str, Any]]:
-        """The entries of the log; every verdict in it was recomputed."""
+        """The entries of the log but for the notes of tokens; every verdict in it was recomputed."""
         with self.server.admin() as admin:
             raw = admin.send("GET", f"{self.path}/export?format=json").content
         file = folder / f"{self.name}.json"
         file.write_bytes(raw)
         replay(ExportFile(file))
         entries: list[dict[str, Any]] = json.loads(raw)["entries"]
-        return entries
+        return [entry for entry in entries if entry["kind"] != "token made"]
 
     def tallies(self, folder: Path, agent: str) -> list[dict[str, Any]]:
         """What an agent has uploaded, in its order."""

@@ -12,7 +12,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bar
 
 from bestarm.cli.output import errors, say
-from bestarm.methods.registry import outside
 
 PATIENCE = 2.0  # seconds without a word
 
@@ -75,6 +74,8 @@ def saying_when_compiling(engine: str | None) -> Iterator[None]:
         return
     try:
         from numba.core import event
+
+        from bestarm.methods.registry import outside  # needs numpy, which not every command does
     except ImportError:  # the engine says what to install
         yield
         return
