@@ -120,7 +120,7 @@ def test_studies_and_tokens_from_the_command_line(
         assert "can't be written" in bestarm("study", "report", "pages", "--out", "nowhere/x.html", code=2)
         changed = (tmp_path / "export.json").read_text().replace("190.5", "190.25")
         (tmp_path / "export.json").write_text(changed)
-        assert "position 2 was changed" in bestarm("study", "verify", "export.json", code=1)
+        assert "position 5 was changed" in bestarm("study", "verify", "export.json", code=1)
 
         assert "is closed" in bestarm("study", "close", "pages")
         assert "is stopped" in bestarm("study", "reopen", "pages")
