@@ -2,5 +2,5 @@
 
 import signal
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell without job control says so to what it starts with &
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell starts with &
     signal.signal(signal.SIGINT, signal.default_int_handler)
