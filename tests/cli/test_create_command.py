@@ -71,7 +71,7 @@ def test_every_bad_line_of_earlier_data_has_its_sentence(files: Path, call: Call
     *lines, last = errors.splitlines()
     assert lines == [
         "bestarm: bad.csv, line 6: arm is 'RuPhos', which the problem does not have.",
-        "bestarm: bad.csv, line 7: site is 'lab a'; it must be 1 to 64 of A-Z a-z 0-9 . _ -, no sign first.",
+        "bestarm: bad.csv, line 7: site is 'lab a'; it must be 1 to 64 letters (a-z, A-Z), digits and . _ -, and begin with a letter or a digit.",
         "bestarm: bad.csv, line 8: reward is 'much'; it must be a number.",
     ]
     assert last == "bestarm: bad.csv: 3 lines can't be used; nothing was created."

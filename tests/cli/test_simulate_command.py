@@ -215,7 +215,8 @@ def test_help_teaches_by_examples(command: str) -> None:
 
 def test_without_a_command_there_is_help() -> None:
     process = bestarm()
-    assert "Commands:" in process.stdout + process.stderr
+    said = process.stdout + process.stderr
+    assert said.index("At a site:") < said.index("For coordinators:") < said.index("For researchers:")
     assert "Traceback" not in process.stderr
 
 

@@ -151,6 +151,17 @@ def test_a_file_has_a_name_of_its_own(tmp_path: Path) -> None:
     assert name.startswith("day.csv/")
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_file_as_a_spreadsheet_of_another_country_saves_it(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "day.csv"
+    lines = [("\ufeffArm", "pulls", "sum"), ("A", "20", "7,25"), ("B", "21", "-0,5")]
+    path.write_text("\r\n".join(map(separator.join, lines)))
+    assert worksheet.read_counts(path)[0] == {"A": [20, 7.25], "B": [21, -0.5]}
+    path.write_text(separator.join(("arm", "pulls", "sum\nA", "1000", "1,234\n")))
+    with pytest.raises(UserError, match="line 2: sum is '1,234', which may be 1.234 or 1234"):
+        worksheet.read_counts(path)
+
+
 def test_two_million_visitors_in_a_few_messages(tmp_path: Path) -> None:
     """Three regions with rates of 2 to 5 %; each splits its next 100,000 visitors as the plan says."""
     rates, lifts = {"A": 0.0202, "B": 0.02, "C": 0.0198}, {"north": 1.0, "south": 1.4, "west": 2.4}

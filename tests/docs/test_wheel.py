@@ -147,7 +147,7 @@ def test_a_site_needs_few_packages_and_no_numpy(bare: Path, tmp_path: Path) -> N
     assert size < 20_000_000
     loaded = run(bare, tmp_path, "python", "-c", "import sys, bestarm; print(*sys.modules)").split()
     assert {"numpy", "httpx"} & set(loaded) == set()
-    assert "At a site: which experiments to do next." in run(bare, tmp_path, "bestarm", "--help")
+    assert "Which experiments to do next." in run(bare, tmp_path, "bestarm", "--help")
     with serving(folder=tmp_path) as server, server.admin() as admin:
         arms = [{"name": "A"}, {"name": "B"}]
         problem = {"name": "ligands", "sigma": 0.3, "delta": 0.05, "epsilon": 0.0, "arm": arms}

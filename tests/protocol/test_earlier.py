@@ -83,7 +83,11 @@ def test_items_are_paired() -> None:
     ("columns", "row", "sentence"),
     [
         (REWARDS, "a,1,A", "it has 3 cells; it must have 4, like the header."),
-        (REWARDS, "lab/a,1,A,0.5", "site is 'lab/a'; it must be 1 to 64 of A-Z a-z 0-9 . _ -, no sign first."),
+        (
+            REWARDS,
+            "lab/a,1,A,0.5",
+            "site is 'lab/a'; it must be 1 to 64 letters (a-z, A-Z), digits and . _ -, and begin with a letter or a digit.",
+        ),
         (REWARDS, f"{'x' * 60},1,A,0.5", "the agent of earlier data is 'xxxx"),
         (REWARDS, ",1,A,0.5", "site is ''"),
         (REWARDS, "a,,A,0.5", "batch is empty; every line must have one."),

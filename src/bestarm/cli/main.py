@@ -16,32 +16,45 @@ from bestarm.cli.output import say, show_warnings_as_lines
 from bestarm.errors import ServiceError, UserError
 from bestarm.simulation.interrupts import INTERRUPTED
 
-# name: (module in bestarm.cli, what it needs beside a site's own packages, help line); a file has a Typer `app`
-# with the command of that name, or a group.
-COMMANDS = {
-    "demo": ("demo.command", "server,simulate", "A whole federation on this machine, live, in under a minute."),
-    "simulate": ("simulate", "simulate", "Run a method many times on a simulated problem."),
-    "methods": ("methods", "simulate", "Every method and rule with its parameters."),
-    "advise": ("advise", "simulate", "Which method suits a problem, and what each would promise."),
-    "compare": ("compare", "simulate", "Several methods on the same problem and runs, in one table."),
-    "estimate": ("estimate", "simulate", "How many samples and messages a study will take."),
-    "sweep": ("sweep", "simulate", "A grid of methods, problems, parameters and seeds from a TOML file."),
-    "reproduce": ("reproduce", "experiments", "The paper's experiments: figures, numbers and a report."),
-    "bench": ("bench", "simulate", "How fast the simulators are, as ratios measured in one run."),
-    "serve": ("serve", "server", "Run the server that sites talk to."),
-    "study": ("study", "server", "Create, list, show, export, verify and close studies."),
-    "token": ("token", "", "Create, list and revoke access tokens."),
-    "ask": ("site", "", "At a site: which experiments to do next."),
-    "tell": ("site", "", "At a site: what came out of an experiment."),
-    "correct": ("told", "", "At a site: a told reward was wrong, and this is the right one."),
-    "audit": ("told", "", "At a site: does the server's log still have what was sent?"),
-    "history": ("told", "", "At a site: what was told, with corrections."),
-    "cannot": ("told", "", "At a site: an option can't be done any more, or again."),
-    "give-back": ("site", "", "At a site: an experiment can't be done; its place is handed out again."),
-    "leave": ("site", "", "At a site: send what there is, although the plan is not full."),
-    "status": ("site", "", "At a site: where the study and this site stand."),
-    "sync": ("site", "", "At a site: send what is complete and fetch what is new."),
+# Who needs a command: its name: (module in bestarm.cli, what it needs beside a site's own packages, help line).
+# A file has a Typer `app` with the command of that name, or a group.
+GROUPS = {
+    "To begin with": {
+        "demo": (
+            "demo.command",
+            "server,simulate",
+            "A whole federation on this machine, live, in under a minute.",
+        ),
+    },
+    "At a site": {
+        "ask": ("site", "", "Which experiments to do next."),
+        "tell": ("site", "", "What came out of an experiment."),
+        "status": ("site", "", "Where the study and this site stand."),
+        "history": ("told", "", "What was told, with corrections."),
+        "correct": ("told", "", "A told reward was wrong, and this is the right one."),
+        "give-back": ("site", "", "An experiment can't be done; its place is handed out again."),
+        "cannot": ("told", "", "An option can't be done any more, or again."),
+        "leave": ("site", "", "Send what there is, although the plan is not full."),
+        "sync": ("site", "", "Send what is complete and fetch what is new."),
+        "audit": ("told", "", "Does the server's log still have what was sent?"),
+    },
+    "For coordinators": {
+        "estimate": ("estimate", "simulate", "How many samples and messages a study will take."),
+        "serve": ("serve", "server", "Run the server that sites talk to."),
+        "study": ("study", "server", "Create, list, show, export, verify and close studies."),
+        "token": ("token", "", "Create, list and revoke access tokens."),
+    },
+    "For researchers": {
+        "simulate": ("simulate", "simulate", "Run a method many times on a simulated problem."),
+        "compare": ("compare", "simulate", "Several methods on the same problem and runs, in one table."),
+        "methods": ("methods", "simulate", "Every method and rule with its parameters."),
+        "advise": ("advise", "simulate", "Which method suits a problem, and what each would promise."),
+        "sweep": ("sweep", "simulate", "A grid of methods, problems, parameters and seeds from a TOML file."),
+        "reproduce": ("reproduce", "experiments", "The paper's experiments: figures, numbers and a report."),
+        "bench": ("bench", "simulate", "How fast the simulators are, as ratios measured in one run."),
+    },
 }
+COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}
 
 
 class LazyGroup(TyperGroup):
@@ -63,8 +76,9 @@ class LazyGroup(TyperGroup):
         return found
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, text) for name, (_, _, text) in commands.items()])
 
 
 # What typer says of an option's value, and how a person would say it.
@@ -81,7 +95,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     help="Several sites find the best of K options together, at their own pace, with a guarantee.",
-    epilog="Start with `bestarm demo`; then `bestarm simulate --means 0.9,0.8,0.7 --sigma 0.3`.",
+    epilog="A study needs the names of the options: `bestarm study create --name ligands --arms A,B,C --url …`.",
 )
 
 

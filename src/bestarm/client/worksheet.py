@@ -33,6 +33,7 @@ COUNTS = (
     ("arm", "pulls", "sum", "squares"),
     ("arm", "pulls", "sum", "rival", "pairs", "differences", "squared_differences"),
 )
+SEPARATORS = ",;\t"
 BROKEN = "\N{REPLACEMENT CHARACTER}"
 TRIAL = re.compile(r"(\d{1,18})([.,]0*)?", re.ASCII)
 
@@ -110,16 +111,10 @@ def read_counts(path: str | os.PathLike[str]) -> tuple[dict[str, list[object]], 
     """The counts of a CSV file, arm by arm, and a name for them: that of the file and what is in it.
 
     The columns are arm, pulls, sum and, where it is needed, squares; with items arm, pulls, sum, rival, pairs,
-    differences, squared_differences.
+    differences, squared_differences; between commas, semicolons or tabs.
     """
     text = _text(path)
-    try:
-        (_, header), *lines = list(_strictly(list(io.StringIO(text, newline="")), ",")) or [(1, [])]
-    except csv.Error as error:
-        raise UserError(f"{path}: it can't be read as CSV: {error}.") from None
-    names = tuple(name.casefold() for name in header)
-    if names not in COUNTS:
-        raise UserError(f"{path}: the first line must be {' or '.join(map(','.join, COUNTS))}.")
+    names, lines = _counted(path, text)
     rows: dict[str, list[object]] = {}
     for line, cells in lines:
         if len(cells) != len(names):
@@ -134,13 +129,30 @@ def read_counts(path: str | os.PathLike[str]) -> tuple[dict[str, list[object]], 
     return rows, f"{Path(path).name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
+def _counted(path: object, text: str) -> tuple[tuple[str, ...], list[tuple[int, list[str]]]]:
+    """The columns of a file of counts, and the lines below them."""
+    refusal = f"the first line must be {' or '.join(map(','.join, COUNTS))}"
+    for separator in SEPARATORS:
+        try:
+            (_, header), *lines = list(_strictly(list(io.StringIO(text, newline="")), separator)) or [(1, [])]
+        except csv.Error as error:
+            refusal = f"it can't be read as CSV: {error}"
+            continue
+        names = tuple(name.casefold() for name in header)
+        if names in COUNTS:
+            return names, lines
+    raise UserError(f"{path}: {refusal}.")
+
+
 def _count(path: object, line: int, name: str, cell: str) -> object:
     if name == "rival":
         return cell or None
     try:
         return int(cell) if name == "pulls" else number(cell)
-    except (UserError, ValueError):
-        raise UserError(f"{path}, line {line}: {name} is {cell!r}; it must be a number.") from None
+    except UserError as error:
+        raise UserError(f"{path}, line {line}: {name}{str(error).removeprefix('reward')}") from None
+    except ValueError:
+        raise UserError(f"{path}, line {line}: {name} is {cell!r}; it must be a whole number.") from None
 
 
 def number(text: str, decimal_comma: bool = False) -> float:
@@ -214,7 +226,7 @@ def _tables(path: str | os.PathLike[str]) -> Iterator[tuple[str, Iterator[tuple[
         yield "", ((line, cells) for line, cells in enumerate(rows, 1) if any(cells))
         return
     text = _text(path)
-    for separator in ",;\t":
+    for separator in SEPARATORS:
         yield separator, _records(text, separator)
 
 

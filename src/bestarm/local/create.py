@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from bestarm.errors import Refused, UserError
 from bestarm.local.inside import Inside
 from bestarm.local.study import ME, Study
 from bestarm.methods.likes import split_name
+from bestarm.methods.registry import METHODS, RULES, known_parameters
 from bestarm.names import check_name
 from bestarm.problem import Problem
 
 ABOUT = tuple(inspect.signature(Problem.__init__).parameters)[2:]  # what a problem has beside its arms
+# What other tools call it, or have beside it.
+GOAL = ("higher", "higher_is_better", "direction", "maximize", "maximise", "minimize", "minimise")
 MUST_BE = "sqlite:///file.db or postgresql+psycopg://user:password@host/database"
 
 
@@ -63,6 +67,7 @@ def create_study(
     parameters = {key: more.pop(key) for key in list(more) if key not in ABOUT}
     asked = _problem(arms, problem, more)
     name, own = split_name(method)
+    _check_keys(parameters, name, asked, agents)
     body: dict[str, Any] = {"problem": asked.to_dict(), "method": name, "parameters": parameters | own}
     if agents is not None:
         body["agents"] = agents
@@ -115,6 +120,32 @@ def _problem(
     elif not isinstance(problem, Problem):
         problem = Problem.load(Path(problem))
     return Problem.from_dict(problem.to_dict() | more) if more else problem
+
+
+def _check_keys(given: Iterable[str], method: str, problem: Problem, agents: int | None) -> None:
+    """Refuse what is a key of no problem and a parameter of no method; a method that is none is refused later.
+
+    >>> create_study(["A", "B"], detla=0.1)
+    Traceback (most recent call last):
+    bestarm.errors.UserError: create_study knows no 'detla'; did you mean delta?
+    >>> create_study(["A", "B"], higher=False)
+    Traceback (most recent call last):
+    bestarm.errors.UserError: create_study knows no 'higher'; the highest mean is the best, unless you say \
+goal='lowest'.
+    """
+    if method not in METHODS:
+        return
+    known = {*known_parameters(), *RULES, *METHODS[method].defaults(problem, agents or 1)}
+    for key in given:
+        if key.rstrip("_") in known:
+            continue
+        close = get_close_matches(key, [*ABOUT, *sorted(known)], n=1)
+        what = f"{method} takes {', '.join(sorted(known))}, and a problem {', '.join(ABOUT)}."
+        if key in GOAL:
+            what = "the highest mean is the best, unless you say goal='lowest'."
+        elif close:
+            what = f"did you mean {close[0]}?"
+        raise UserError(f"create_study knows no {key!r}; {what}")
 
 
 def _same(connection: Connection, asked: Problem, exist_ok: bool) -> dict[str, Any]:
