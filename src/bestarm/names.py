@@ -8,7 +8,7 @@ import unicodedata
 from bestarm.errors import UserError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-RULE = "1 to 64 letters (a-z, A-Z), digits and . _ -, and begin with a letter or a digit"
+RULE = "1 to 64 letters A-Z or a-z, digits and . _ -, beginning with a letter or digit"
 
 # Control characters, invisible ones and marks of direction, halves of characters, private ones, and line ends.
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -25,7 +25,8 @@ def check_name(field: str, value: object) -> str:
     'lab-a'
     >>> check_name("agent", "lab a")
     Traceback (most recent call last):
-    bestarm.errors.UserError: agent is 'lab a'; it must be 1 to 64 letters (a-z, A-Z), digits and . _ -, and begin with a letter or a digit.
+    bestarm.errors.UserError: agent is 'lab a'; it must be 1 to 64 letters A-Z or a-z, digits and . _ -, beginning \
+with a letter or digit.
     """
     if isinstance(value, str) and NAME.fullmatch(value):
         return value

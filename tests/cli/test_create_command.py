@@ -9,6 +9,8 @@ import pytest
 from command import Call
 from serving import serving
 
+from bestarm.names import RULE
+
 ARMS = ("--name", "ligands", "--arms", "PPh3,XPhos,SPhos")
 EARLIER = "site,batch,arm,reward\nlab-a,1,PPh3,70\nlab-a,1,XPhos,80\nlab-a,1,SPhos,75\nlab-a,2,XPhos,82\n"
 
@@ -71,7 +73,7 @@ def test_every_bad_line_of_earlier_data_has_its_sentence(files: Path, call: Call
     *lines, last = errors.splitlines()
     assert lines == [
         "bestarm: bad.csv, line 6: arm is 'RuPhos', which the problem does not have.",
-        "bestarm: bad.csv, line 7: site is 'lab a'; it must be 1 to 64 letters (a-z, A-Z), digits and . _ -, and begin with a letter or a digit.",
+        f"bestarm: bad.csv, line 7: site is 'lab a'; it must be {RULE}.",
         "bestarm: bad.csv, line 8: reward is 'much'; it must be a number.",
     ]
     assert last == "bestarm: bad.csv: 3 lines can't be used; nothing was created."

@@ -158,7 +158,7 @@ def test_a_file_as_a_spreadsheet_of_another_country_saves_it(tmp_path: Path, sep
     path.write_text("\r\n".join(map(separator.join, lines)))
     assert worksheet.read_counts(path)[0] == {"A": [20, 7.25], "B": [21, -0.5]}
     path.write_text(separator.join(("arm", "pulls", "sum\nA", "1000", "1,234\n")))
-    with pytest.raises(UserError, match="line 2: sum is '1,234', which may be 1.234 or 1234"):
+    with pytest.raises(UserError, match=r"line 2: sum is '1,234', which may be 1\.234 or 1234"):
         worksheet.read_counts(path)
 
 

@@ -1,4 +1,4 @@
-"""Words are spelled as they should be (`[tool.codespell]` in pyproject.toml names those that only look wrong)."""
+"""Words are spelled as they should be; pyproject.toml names those that only look wrong (`tool.codespell`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from documents import FENCE, ROOT, documents
 
 PLACES = ("docs", "src", "tests", "examples", "benchmarks", "scripts")
 TWICE = re.compile(r"\b([a-z]+)\s+\1\b")
-MEANT = {"that that", "had had"}
+MEANT = {"that that", "had had", "at at"}
 
 
 def spelled(folder: Path, *places: str) -> str:

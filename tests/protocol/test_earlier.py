@@ -10,6 +10,7 @@ import bestarm
 from bestarm.core.tally import Tally
 from bestarm.earlier import ON_ITEMS, REWARDS, SQUARES, SUMS, Earlier
 from bestarm.errors import UserError
+from bestarm.names import RULE
 from bestarm.protocol.agent import Agent
 from bestarm.protocol.server import Server
 from bestarm.protocol.terms import Terms
@@ -86,7 +87,7 @@ def test_items_are_paired() -> None:
         (
             REWARDS,
             "lab/a,1,A,0.5",
-            "site is 'lab/a'; it must be 1 to 64 letters (a-z, A-Z), digits and . _ -, and begin with a letter or a digit.",
+            f"site is 'lab/a'; it must be {RULE}.",
         ),
         (REWARDS, f"{'x' * 60},1,A,0.5", "the agent of earlier data is 'xxxx"),
         (REWARDS, ",1,A,0.5", "site is ''"),

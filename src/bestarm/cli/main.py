@@ -95,7 +95,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     help="Several sites find the best of K options together, at their own pace, with a guarantee.",
-    epilog="A study needs the names of the options: `bestarm study create --name ligands --arms A,B,C --url …`.",
+    epilog="A study needs the names of its options: `bestarm study create --name ligands --arms A,B,C`.",
 )
 
 

@@ -13,7 +13,7 @@ from bestarm.service.http.routes import shapes
 
 BODIES = [shape for name, shape in vars(shapes).items() if name.endswith("Body")]
 STUDY = {"problem": shapes.PROBLEM, "agents": 4}
-NAME = "1 to 64 letters (a-z, A-Z), digits and . _ -, and begin with a letter or a digit."
+NAME = "1 to 64 letters A-Z or a-z, digits and . _ -, beginning with a letter or digit."
 VALUES = "it must be an object of names, each with a finite number or a word."
 SECONDS = "it must be a number of seconds above 0, at most ten years."
 
