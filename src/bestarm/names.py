@@ -25,8 +25,8 @@ def check_name(field: str, value: object) -> str:
     'lab-a'
     >>> check_name("agent", "lab a")
     Traceback (most recent call last):
-    bestarm.errors.UserError: agent is 'lab a'; it must be 1 to 64 letters A-Z or a-z, digits and . _ -, beginning \
-with a letter or digit.
+    bestarm.errors.UserError: agent is 'lab a'; it must be 1 to 64 letters A-Z or a-z, digits and \
+. _ -, beginning with a letter or digit.
     """
     if isinstance(value, str) and NAME.fullmatch(value):
         return value

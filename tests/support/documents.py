@@ -9,7 +9,7 @@
 - a block with `title="FILE"` is written to that file, and does nothing else.
 - `text` is output, or something else to look at.
 
-The blocks of a page run in their order, in one folder, where `problem.toml` and `ligands.toml` lie already. A
+The blocks of a page run in their order, in one folder that is empty at first: a page makes what it uses. A
 block in a comment is not shown, and runs like the others: it sets the scene.
 """
 
@@ -37,12 +37,6 @@ BIN = Path(sys.executable).parent
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<info>[^`\n]*)\n(?P<text>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL
 )
-LIGANDS = """\
-name = "ligands"
-delta = 0.05
-sigma = 0.1
-arm = [{ name = "PPh3", mean = 0.6 }, { name = "XPhos", mean = 0.9 }, { name = "dppf", mean = 0.5 }]
-"""
 PRELUDE = "pip() { :; }\nmake() { :; }\n"
 SHELL = ("sh", "bash", "console", "shell")
 POSTGRESQL = "/var/run/postgresql"
@@ -111,8 +105,6 @@ class Reader:
     def __post_init__(self) -> None:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("BESTARM_")}
         self.environment = kept | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
-        for name in ("problem.toml", "ligands.toml"):
-            (self.folder / name).write_text(LIGANDS)
 
     def follow(self, block: Block) -> None:
         """Do what a block says."""

@@ -67,7 +67,8 @@ def verify(
         said = {"verified": True, "uploads": uploads, "verdict": verdict_to_json(verdict)}
         print_json(said | {"entries": len(digests), "digest": digests[-1] if digests else None})
         return
-    answer = f"the answer is {verdict.arm}" if verdict.stopped else f"{verdict.leader} leads, not settled yet"
+    leads = f"{verdict.leader} leads, not settled yet" if uploads else "nobody leads yet"
+    answer = f"the answer is {verdict.arm}" if verdict.stopped else leads
     chain = f"{_entries(digests)} unchanged, " if digests else ""
     print_table(f"{what} holds: {chain}{count(uploads, 'upload')} replayed, {answer}.")
     if against is not None:
