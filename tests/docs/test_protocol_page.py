@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documents import LIGANDS, ROOT, blocks
+from documents import ROOT, blocks
 from serving import Process, serving
 
 from bestarm import Problem, connect
 
 (SITE,) = (block.text for block in blocks(ROOT / "docs" / "protocol.md") if block.file == "site.py")
-PROBLEM = Problem.from_toml(LIGANDS)
+PROBLEM = Problem(["PPh3", "XPhos", "dppf"], name="ligands", means=[0.6, 0.9, 0.5], sigma=0.1, delta=0.05)
 
 
 @pytest.fixture(scope="module")

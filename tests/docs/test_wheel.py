@@ -113,6 +113,16 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path)
     assert len([name for name in others if name.startswith("bestarm/service/dashboard/")]) > 10
 
 
+def test_the_wheel_has_its_licence_and_says_so(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        about = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        head = message_from_bytes(archive.read(about))
+        assert (head["License-Expression"], head["License-File"]) == ("Apache-2.0", "LICENSE")
+        assert archive.read(about.replace("METADATA", "licenses/LICENSE")) == (ROOT / "LICENSE").read_bytes()
+        others = [name for name in archive.namelist() if b"opyright" in archive.read(name)]
+    assert [Path(name).name for name in others] == ["LICENSE"]  # nothing of somebody else's is in it
+
+
 def test_it_runs_where_it_is_installed(installed: Path, tmp_path: Path) -> None:
     where = run(installed, tmp_path, "python", "-c", "import bestarm; print(bestarm.__file__)")
     assert Path(where.strip()).is_relative_to(installed.parent)
