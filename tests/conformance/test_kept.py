@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from postgres import Postgres, postgres
 from sqlalchemy import text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from stored import PROBLEM, assert_replays, create, look, send
 from uploads import batch, small_problem
 
@@ -114,6 +115,63 @@ def test_a_storage_that_is_closed_leaves_little_to_read(opened: Any) -> None:
         after = look(again, study)
     assert count[0] == 0
     same(before, after)
+
+
+def test_a_state_whose_write_was_cut_short_is_written_at_the_end(opened: Any) -> None:
+    storage = opened()
+    keeper, tried = storage._keeper, []
+
+    def away(rows: list[dict[str, Any]]) -> None:
+        tried.append(rows)
+        raise Refused("the storage is away", "storage", 503)
+
+    study = create(storage, small_problem())
+    with patch.object(keeper, "_write", away):
+        send(storage, study, *uploads(study.problem, EVERY + 1))
+        when(lambda: bool(tried) and not keeper._under_way)
+    before = look(storage, study)
+    assert positions(storage) == []
+    storage.close()
+    again = opened()
+    with folds() as count:
+        after = look(again, study)
+    assert count[0] == 0
+    same(before, after)
+
+
+def test_a_process_that_stops_inside_of_a_transaction_is_cut_off(cluster: Postgres) -> None:
+    """PostgreSQL ends its transaction before the others lose their patience; SQLite has nobody to do it."""
+    url = cluster.database()
+    with closing(Storage(url)) as storage, closing(Storage(url)) as stopped:
+        study = create(storage)
+        send(storage, study, batch(PROBLEM, "lab-a", 1))
+        with suppress(DBAPIError), stopped.engine.connect() as connection:
+            connection.execute(text("SELECT id FROM studies FOR UPDATE"))
+            taken = storage.take(study, batch(PROBLEM, "lab-a", 2)).result()
+            connection.execute(text("SELECT 1"))
+            pytest.fail("it still holds its lock")
+        assert taken.position == 2
+
+
+def test_a_restart_of_the_database_costs_what_came_since() -> None:
+    """Two servers on it forget nothing that they knew before."""
+    with postgres(durable=False) as cluster, ExitStack() as stack:
+        url = cluster.database()
+        storages = [stack.enter_context(closing(Storage(url))) for _ in range(2)]
+        study, _ = long_study(storages[0])
+        look(storages[1], study)
+        with folds() as count:
+            cluster.stop()
+            for storage in storages:
+                with pytest.raises(Refused, match="can't be reached"):
+                    storage.take(study, batch(PROBLEM, "lab-y", 1, size=1)).result()
+            cluster.start()
+            for sequence in range(1, 4):
+                for number, storage in enumerate(storages):
+                    upload = batch(PROBLEM, f"lab-{number + 7}", sequence, size=1)
+                    assert storage.take(study, upload).result().new
+        assert count[0] < UPLOADS  # nobody has read the log from its start
+        assert_replays(look(storages[0], study))
 
 
 def test_a_state_is_written_before_what_waits(opened: Any) -> None:

@@ -199,6 +199,15 @@ def test_bad_input_has_its_sentence(options: dict[str, Any], sentence: str) -> N
         bestarm.create_study(**options)
 
 
+def test_a_study_whose_plan_would_not_fit_into_a_body_is_refused(tmp_path: Path) -> None:
+    """A server that is started on the storage later could not read its batches."""
+    storage = f"sqlite:///{tmp_path / 'wide.db'}"
+    names = [f"{k:088}" for k in range(10_000)]
+    with pytest.raises(UserError, match="longer than 1000000 bytes"):
+        bestarm.create_study(names, name="wide", storage=storage)
+    bestarm.create_study(names[:100], name="wide", storage=storage).release()
+
+
 def test_a_study_that_is_not_there_has_its_sentence(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'ligands.db'}"
     with pytest.raises(UserError, match=r"there is no storage .*ligands.db'; `bestarm study create` makes one"):

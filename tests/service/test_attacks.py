@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 import socket
 import ssl
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from certificate import certificate
 from serving import Process, serving
 from sockets import connect, ended, head
 from uploads import batch, small_problem
@@ -34,6 +34,13 @@ class Site:
             made = admin.call("POST", "/v1/studies/ligands/tokens", {"role": "agent", "agent": name})
         self.url, self.token, self.name = server.url, made["token"], name
         self.sequence, self.slowest = 0, 0.0
+        for _ in range(3):
+            self.upload()
+        self.quiet, self.slowest = self.slowest, 0.0
+
+    def busy(self, seconds: float) -> float:
+        """So long, and what a machine takes longer that has other things to do."""
+        return seconds + 20 * self.quiet
 
     def upload(self) -> None:
         self.sequence += 1
@@ -127,7 +134,7 @@ def test_callers_without_a_token_shut_nobody_out(
             drip(attackers, drop)
             time.sleep(0.1)
         assert server.metric("connections") == 1  # the one that asks
-    assert site.slowest < PATIENCE  # it had not to wait until the others were given up
+    assert site.slowest < site.busy(PATIENCE)  # it had not to wait until the others were given up
     assert refused(server, "gave-way") > gave_way
     if kind:
         assert refused(server, kind) > before
@@ -159,7 +166,7 @@ def test_a_viewer_with_many_exports_and_streams_is_told_to_wait(server: Process)
             assert b"-token" in answers[taken.index(False)]
             site.upload()
             assert server.metric("streams") == sum(taken)
-    assert site.slowest < PATIENCE
+    assert site.slowest < site.busy(PATIENCE)
     end = time.monotonic() + 10
     while server.metric("streams") + server.metric("exports") > 0:
         assert time.monotonic() < end
@@ -192,7 +199,6 @@ def test_sigterm_waits_for_nobody_who_keeps_the_server_waiting(tmp_path: Path) -
         with server.admin() as admin:
             admin.call("POST", "/v1/studies", {"problem": PROBLEM.to_dict(), "agents": 3})
         site, token = Site(server, "lab-a"), viewer(server)
-        site.upload()
         with ExitStack() as stack:
             half, unread, silent = (stack.enter_context(connect(server.url, window=4096)) for _ in range(3))
             half.sendall(head(UPLOAD, site.token, Content_Length="1000") + b'{"half":')
@@ -201,42 +207,32 @@ def test_sigterm_waits_for_nobody_who_keeps_the_server_waiting(tmp_path: Path) -
             time.sleep(0.5)
             before = time.monotonic()
             assert server.stop() == 0
-            assert time.monotonic() - before < 3
+            assert time.monotonic() - before < site.busy(3)
             assert ended(half)
 
 
+def asked(server: Process, trusted: Path) -> float:
+    """How many seconds an answer over TLS takes."""
+    context, start = ssl.create_default_context(cafile=str(trusted)), time.monotonic()
+    assert httpx.get(f"{server.url}/healthz", verify=context).json()["status"] == "ok"
+    return time.monotonic() - start
+
+
 def test_tls_is_not_waited_for_without_end(tmp_path: Path) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-    ]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True)
-    options = ("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key))
+    trusted, options = certificate(tmp_path)
     with serving(*SMALL, *options, folder=tmp_path) as server, ExitStack() as stack:
+        quiet = asked(server, trusted)
         silent = [stack.enter_context(connect(server.url, source)) for source in ADDRESSES for _ in range(20)]
         strange = stack.enter_context(connect(server.url))
         strange.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        context = ssl.create_default_context(cafile=str(certificate))
-        start = time.monotonic()
-        assert httpx.get(f"{server.url}/healthz", verify=context).json()["status"] == "ok"
-        assert time.monotonic() - start < PATIENCE
+        assert asked(server, trusted) < PATIENCE + 20 * quiet
         assert ended(silent[-1])
         last = stack.enter_context(connect(server.url))
         last.sendall(b"\x16\x03\x01")
         time.sleep(0.2)
         start = time.monotonic()
         assert server.stop() == 0
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 3 + 20 * quiet
 
 
 def test_a_server_says_how_many_files_it_may_open(tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from certificate import certificate
 from serving import BESTARM, Process, serving
+from sockets import connect, head
 from uploads import batch, small_problem
 
 from bestarm.client.connection import Connection
@@ -131,14 +133,13 @@ def stop_with_a_stream_open(server: Process) -> None:
 
 def test_a_reply_that_is_lost_after_the_commit(server: Process) -> None:
     """The agent goes away before it hears the answer; sent again, the upload has its place and counts once."""
-    lab, address = agent(server), urlsplit(server.url)
+    lab = agent(server)
     body = json.dumps(batch(PROBLEM, "lab-a", 1, size=1).to_json(PROBLEM.arms)).encode()
-    head = (
-        f"POST /v1/studies/ligands/uploads HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
-        f"Bestarm-Protocol: 2\r\nAuthorization: {lab.http.headers['Authorization']}\r\n\r\n"
-    )
-    with socket.create_connection(("127.0.0.1", address.port or 0)) as connection:
-        connection.sendall(head.encode() + body)
+    token = lab.http.headers["Authorization"].removeprefix("Bearer ")
+    with connect(server.url) as connection:
+        connection.sendall(
+            head("POST /v1/studies/ligands/uploads", token, Content_Length=f"{len(body)}") + body
+        )
         deadline = time.monotonic() + 10
         while lab.call("GET", "/v1/studies/ligands")["uploads"] == 0:
             assert time.monotonic() < deadline
@@ -192,24 +193,10 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
 
 
 def test_tls(tmp_path: Path) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-    ]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True)
-    with serving("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key), folder=tmp_path) as server:
+    trusted, options = certificate(tmp_path)
+    with serving(*options, folder=tmp_path) as server:
         assert server.url.startswith("https://127.0.0.1:")
-        context = ssl.create_default_context(cafile=str(certificate))
+        context = ssl.create_default_context(cafile=str(trusted))
         assert httpx.get(f"{server.url}/healthz", verify=context).json()["status"] == "ok"
 
 

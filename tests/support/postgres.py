@@ -24,9 +24,21 @@ FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/o
 class Postgres:
     """A running server, which makes databases."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, command: list[str], options: dict[str, Any]) -> None:
         self.folder = folder
+        self._command, self._options = command, options
         self._numbers = itertools.count(1)
+        self.start()
+
+    def start(self) -> None:
+        """Until it takes connections."""
+        self.process = subprocess.Popen(self._command, **self._options)
+        wait_for(self, self.process)
+
+    def stop(self, how: int = signal.SIGINT) -> None:
+        """Cut everybody off, and end in good order; with SIGQUIT at once."""
+        self.process.send_signal(how)
+        self.process.wait(timeout=20)
 
     def database(self) -> str:
         """The storage URL of a new, empty database."""
@@ -57,14 +69,13 @@ def postgres(*, durable: bool) -> Iterator[Postgres]:
     if not durable:
         settings |= {"fsync": "off", "full_page_writes": "off"}
     words = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
-    process = subprocess.Popen([str(programs / "postgres"), "-D", str(data), *words], **options)
+    server: Postgres | None = None
     try:
-        server = Postgres(folder)
-        wait_for(server, process)
+        server = Postgres(folder, [str(programs / "postgres"), "-D", str(data), *words], options)
         yield server
     finally:
-        process.send_signal(signal.SIGQUIT)  # at once: nobody needs the data any more
-        process.wait(timeout=20)
+        if server is not None:
+            server.stop(signal.SIGQUIT)  # nobody needs the data any more
         shutil.rmtree(folder)
 
 

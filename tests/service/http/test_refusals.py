@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -215,6 +216,24 @@ def test_too_many_arms_are_refused(make_world: Any) -> None:
     wide = {"name": "wide", "sigma": 0.3, "arm": [{"name": f"arm-{k}"} for k in range(4)]}
     answer = world.http(world.admin_token).post("/v1/studies", json={"problem": wide, "agents": 1})
     assert refusal(answer) == (422, "refused")
+
+
+def test_a_study_whose_plan_would_not_fit_into_a_body_is_refused(make_world: Any) -> None:
+    world = make_world(body=2000)
+    admin = world.http(world.admin_token)
+
+    def create(length: int, path: str = "/v1/studies") -> httpx.Response:
+        arms = [{"name": f"{k:0{length}}"} for k in range(40)]
+        wide = {"name": f"wide-{length}", "sigma": 0.3, "arm": arms}
+        answer: httpx.Response = admin.post(path, json={"problem": wide, "agents": 1})
+        return answer
+
+    assert create(20).status_code == 201  # 40 arms, each with a number of up to 7 digits
+    answer = create(36)
+    assert refusal(answer) == (422, "refused")
+    assert "this server reads 2,000 at most; take shorter names" in answer.json()["error"]
+    assert refusal(create(36, "/v1/estimate")) == (422, "refused")
+    assert [study["study"] for study in admin.get("/v1/studies").json()["studies"]] == ["wide-20"]
 
 
 def test_too_many_calls_are_slowed_down_for_that_token_only(make_world: Any) -> None:

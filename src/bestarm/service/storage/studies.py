@@ -39,7 +39,7 @@ def check_method(
     agents: int | None,
     parameters: Mapping[str, Parameter],
     most_arms: int,
-    most_body: int = 1_000_000,
+    most_body: int,
 ) -> Method:
     """The method of a new study; `table` is its problem as plain values. A sentence if it can't be served.
 

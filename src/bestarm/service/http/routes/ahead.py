@@ -21,7 +21,7 @@ from bestarm.service.view.expected import expected
 def router(service: Service) -> APIRouter:
     """The routes. One estimate at a time: it keeps a processor busy for some seconds."""
     routes = APIRouter(prefix="/v1", tags=["studies"])
-    one_at_a_time = asyncio.Lock()
+    limits, one_at_a_time = service.limits, asyncio.Lock()
 
     @routes.post(
         "/estimate",
@@ -31,9 +31,9 @@ def router(service: Service) -> APIRouter:
     )
     async def ahead(request: Request) -> Response:
         await service.access.allow(request, (Role.ADMIN,))
-        body = await read_shape(request, shapes.AheadBody, service.limits.body)
+        body = await read_shape(request, shapes.AheadBody, limits.body)
         asked = body.problem, body.method, body.agents, body.parameters
-        method = await asyncio.to_thread(studies.check_method, *asked, service.limits.arms)
+        method = await asyncio.to_thread(studies.check_method, *asked, limits.arms, limits.body)
         async with one_at_a_time:
             return answer(await asyncio.to_thread(expected, method))
 
@@ -45,7 +45,7 @@ def router(service: Service) -> APIRouter:
     )
     async def drawn(request: Request) -> Response:
         await service.access.allow(request, (Role.ADMIN,))
-        body = await read_shape(request, shapes.TextBody, service.limits.body)
+        body = await read_shape(request, shapes.TextBody, limits.body)
         picture = await asyncio.to_thread(qr_code, body.text)
         return Response(picture, media_type="image/svg+xml", headers={"Cache-Control": "no-store"})
 
