@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import Bench, Study, reward_of
+from bench import OPEN, Bench, Study, reward_of
 from folders import quick_folder
 from playwright.sync_api import Browser, Error, expect
 from serving import Process, serving
@@ -36,6 +39,16 @@ FREEZE = """(() => {
     return answer;
   };
 })()"""
+
+FORGET = """async () => {
+  const [{ name }] = (await indexedDB.databases()).filter((one) => one.name.startsWith("bestarm/"));
+  const opened = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+  const database = await opened(indexedDB.open(name));
+  const store = database.transaction(["batches"], "readwrite").objectStore("batches");
+  const [keys, all] = [await opened(store.getAllKeys()), await opened(store.getAll())];
+  for (const [place, { plan, told }] of all.entries()) await opened(store.put({ plan, told }, keys[place]));
+  database.close();
+}"""
 
 
 def problem(name: str, **options: Any) -> bestarm.Problem:
@@ -283,4 +296,63 @@ def test_offline_after_a_reload_with_the_server_killed(own: Process, browser: Br
         }
         assert {arm: row[:2] for arm, row in tally.items()} == totals(expected["told"])
         assert {entry["kind"] for entry in study.log(tmp_path)} == {"joined", "uploaded"}
+    bench.close()
+
+
+@pytest.mark.parametrize("receipts", ["kept", "of an older page"])
+def test_what_a_restored_server_has_lost_is_sent_again(
+    receipts: str, own: Process, browser: Browser, tmp_path: Path
+) -> None:
+    study = Study(own, problem("restored", delta=0.001), agents=1)
+    bench = Bench(browser, own.url)
+    page = bench.begin(study, study.token("lab-a"))
+
+    def plate() -> None:
+        trials = bench.trials()
+        bench.tell([(trial, reward_of(trial, arm)) for trial, arm in trials])
+        expect(page.locator('[data-part="title"]')).to_contain_text("0 of")
+        page.wait_for_function(f"() => ({OPEN})()[0]?.[0] > {trials[-1][0]}")
+
+    plate()
+    database = own.folder / "bestarm.db"
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+        source.backup(copy)
+    plate()
+    page.get_by_role("button", name="Correct trial 7", exact=True).click()
+    page.get_by_label("what was measured").fill("0.5")
+    page.get_by_role("button", name="Correct", exact=True).click()
+    expect(page.locator('[data-part="told"]')).to_contain_text("0.5 (was ")
+    plate()
+    if receipts == "of an older page":
+        page.evaluate(FORGET)
+    before = study.log(tmp_path)
+    port = own.url.rpartition(":")[2]
+    own.stop(9)
+    for name in ("-wal", "-shm"):
+        database.with_name(database.name + name).unlink(missing_ok=True)
+    shutil.copyfile(tmp_path / "copy.db", database)
+    with serving("--rate", "0", "--port", port, folder=own.folder) as again:
+        study.server = again
+        page.reload()
+        expect(bench.line).to_contain_text("the server has 1 of the 3 uploads that it answered here")
+        expect(bench.line).to_contain_text("“bestarm study restored restored” once")
+        expect(bench.line).not_to_contain_text("Not connected")
+        assert len(study.tallies(tmp_path, "lab-a")) == 1
+        with again.admin() as admin:
+            admin.call("POST", f"{study.path}/restored", {"reason": "the disk failed"})
+        expect(bench.line).to_contain_text(
+            "The server was put back from a backup, and 2 batches that it had lost were sent again",
+            timeout=40_000,
+        )
+        expect(bench.line).to_contain_text("Connected")
+        page.reload()  # and not once more
+        expect(bench.line).to_contain_text("Connected. All that is complete is sent.")
+        after = study.log(tmp_path)
+        for kind in ("uploaded", "corrected"):
+            sent, sent_again = (
+                [(one["sequence"], one["tally"]) for one in log if one["kind"] == kind] for log in (before, after)
+            )
+            assert sent == sent_again
+        plate()
+        assert len(study.tallies(tmp_path, "lab-a")) == 4
     bench.close()

@@ -17,6 +17,7 @@ from serving import Process
 
 from bestarm import Problem, UserError, method
 from bestarm.client import worksheet
+from bestarm.client.items import MOST_ITEMS, Items, checked_items
 from bestarm.client.past import counts_as
 from bestarm.core.plan import Plan
 from bestarm.doubt import question
@@ -230,6 +231,28 @@ def test_the_order_of_trials_is_as_good_as_random(page: Page) -> None:
         assert sum((one - 1000) ** 2 / 1000 for one in bins) < 50.8  # chi square of 19, 1 in 10,000
         pairs = [sum(1 for a, b in pairwise(drawn) if int(4 * a) * 4 + int(4 * b) == k) for k in range(16)]
         assert sum((one - 1250) ** 2 / 1250 for one in pairs) < 44.3  # of 15
+
+
+def test_items_are_drawn_each_once_in_every_pass_and_spoken_of_in_the_same_words(page: Page) -> None:
+    names = [f"s{k}" for k in range(40)]
+    body = """const drawn = new items.Items(given, "5f0c2b9a4d7e1830");
+        const labels = Array.from({ length: 120 }, (_, k) => drawn.label(k + 1));
+        return [labels, Array.from({ length: 120 }, (_, k) => drawn.passes(k + 1)), drawn.again(), drawn.label(7)];"""
+    labels, passes, again, seventh = evaluate(page, "items", body, names)
+    mine = Items(tuple(names), "x")
+    turns = [labels[:40], labels[40:80], labels[80:]]
+    assert all(sorted(turn) == sorted(names) for turn in turns)
+    assert names != turns[0] != turns[1] != turns[2]
+    assert passes == [mine.passes(k) for k in range(1, 121)]
+    assert (again, seventh) == (mine.again(), labels[6])
+    assert evaluate(page, "items", "return new items.Items([], 'x').label(7)") == Items((), "x").label(7)
+    body = "try { return items.checked(given); } catch (error) { return error.message; }"
+    assert evaluate(page, "items", body, "a\r\n\n b \n") == ["a", "b"]
+    assert evaluate(page, "items", "return items.MOST") == MOST_ITEMS
+    for given in (["a", "b", "a"], ["it's", "it's"]):
+        with pytest.raises(UserError) as refused:
+            checked_items(given)
+        assert evaluate(page, "items", body, "\n".join(given)) == str(refused.value)
 
 
 ROWS: list[list[Any]] = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from bench import Bench, Study, reward_of
+from bench import OPEN, Bench, Study, reward_of
 from browsing import axe_source
 from playwright.sync_api import Browser, expect
 from serving import Process
@@ -181,8 +181,10 @@ def test_failed_cannot_and_sent_early(server: Process, bench: Bench, tmp_path: P
     assert failed not in [trial for trial, _ in bench.trials()]
     page.get_by_role("button", name="An arm can’t be done").click()
     page.get_by_label("What can’t be done").select_option("C")
+    page.get_by_label("Why").fill("the bottle is empty")
     page.get_by_role("button", name="So it is").click()
-    expect(page.locator('[data-part="cannots"]')).to_have_text("Not done here: C.")
+    expect(page.locator('[data-part="cannots"]')).to_have_text("Not done here: C (the bottle is empty).")
+    assert bench.state()["site"]["reasons"] == {"C": "the bottle is empty"}
     assert {arm for _, arm in bench.trials()} == {"A", "B"}
     (trial, arm), *_ = bench.trials()
     bench.tell([(trial, reward_of(trial, arm))])
@@ -193,6 +195,108 @@ def test_failed_cannot_and_sent_early(server: Process, bench: Bench, tmp_path: P
     assert made.tallies(tmp_path, "lab-a")[0][arm][:2] == [1, reward_of(trial, arm)]
     joined = [entry for entry in made.log(tmp_path) if entry["kind"] == "joined"]
     assert joined[-1]["cannot"] == ["C"]
+
+
+def test_items_have_the_sites_own_names_each_once_in_every_pass(
+    server: Process, bench: Bench, tmp_path: Path
+) -> None:
+    made = study(server, "named-items", items=True)
+    names = [f"report {k}" for k in range(5)]
+    token = made.token("lab-a")
+    page = bench.page
+    page.goto(f"{server.url}/#/join/{made.name}/{token}")
+    page.get_by_label("Names of your items").fill("\n".join([*names, names[0]]))
+    page.get_by_label("Trials that fit").fill("12")
+    page.get_by_role("button", name="Begin").click()
+    expect(page.locator('[data-part="begin-error"]')).to_have_text(
+        "items has 'report 0' twice; each item must have a name of its own."
+    )
+    page.get_by_label("Names of your items").fill("\n".join(names))
+    page.get_by_role("button", name="Begin").click()
+    expect(bench.rows.first).to_be_visible()
+    seen: list[str] = []
+    while len(seen) < 6:
+        rows = bench.rows.locator("td:nth-child(3)").all_inner_texts()
+        arms = len({arm for _, arm in bench.trials()})
+        assert all(rows.count(name) % arms == 0 for name in rows)
+        seen += dict.fromkeys(rows)
+        trials = bench.trials()
+        bench.tell([(trial, reward_of(trial, arm)) for trial, arm in trials])
+        page.wait_for_function(f"() => ({OPEN})()[0]?.[0] > {trials[-1][0]}")
+    assert sorted(seen[:5]) == names
+    expect(bench.line).to_contain_text("all 5 items were tried; from now on they come again")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Export CSV").click()
+    saved.value.save_as(tmp_path / "history.csv")
+    exported = list(csv.DictReader(io.StringIO((tmp_path / "history.csv").read_text())))
+    assert {row["item"] for row in exported} <= set(names)
+    assert "report" not in str(made.log(tmp_path))
+    page.reload()
+    expect(bench.rows.first).to_contain_text("report")
+    bench.check(token)
+
+
+def test_several_plates_at_once_each_sent_when_it_is_full(
+    server: Process, bench: Bench, tmp_path: Path
+) -> None:
+    made = study(server, "plates")
+    page = bench.begin(made, made.token("lab-a"), plate=6)
+    expect(bench.rows).to_have_count(6)
+    page.get_by_role("button", name="Plates…").click()
+    page.get_by_label("Plates at once").fill("3")
+    page.get_by_role("button", name="Keep").click()
+    expect(page.locator('[data-part="title"]')).to_have_text("3 plates: 0 of 18 told")
+    heads = page.locator('[data-part="rows"] th')
+    expect(heads).to_have_text(
+        [f"Plate {k}, trials {6 * k - 5} to {6 * k}: 0 of 6 told" for k in (1, 2, 3)]
+    )
+    with page.expect_download() as saved:
+        page.locator('[data-part="csv"]').click()
+    saved.value.save_as(tmp_path / "plates.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "plates.csv").read_text())))
+    assert [row["plate"] for row in rows] == ["1"] * 6 + ["2"] * 6 + ["3"] * 6
+    second = bench.trials()[6:12]
+    field = page.locator(f'[aria-describedby="said-{second[0][0] - 1}"]')
+    field.fill("0.5")
+    field.press("Enter")  # the line between two plates is stepped over
+    expect(page.locator(f'[aria-describedby="said-{second[0][0]}"]')).to_be_focused()
+    bench.tell([(trial, reward_of(trial, arm)) for trial, arm in second])
+    expect(heads.nth(0)).to_have_text("Plate 1, trials 1 to 6: 1 of 6 told")
+    expect(heads.nth(2)).to_contain_text("Plate 4, trials 19 to 24: 0 of 6 told")
+    (tally,) = made.tallies(tmp_path, "lab-a")
+    assert sum(row[0] for row in tally.values()) == 6
+    page.reload()
+    expect(page.locator('[data-part="title"]')).to_have_text("3 plates: 1 of 18 told")
+    joined = [entry for entry in made.log(tmp_path) if entry["kind"] == "joined"]
+    assert joined[-1]["plates"] == 3
+
+
+def test_a_finished_bench_says_the_answer_and_offers_nothing_to_do(server: Process, bench: Bench) -> None:
+    made = study(server, "finished", delta=0.2)
+    page = bench.begin(made, made.token("lab-a"), plate=12)
+    acts = page.locator('[data-part="acts"] button')
+    expect(acts).to_have_count(3)
+    expect(acts.first).to_be_visible()
+    while not bench.state()["site"]["verdict"]:
+        bench.tell([(trial, reward_of(trial, arm)) for trial, arm in bench.trials()])
+        page.wait_for_timeout(50)
+    expect(bench.line).to_contain_text("✓ The study is finished: A is best")
+    expect(bench.line).to_contain_text("“Export CSV” below saves them.")
+    expect(page.locator('[data-part="title"]')).to_have_text("Nothing more to do")
+    for name in ("Send early…", "An arm can’t be done…", "Plates…", "Fill in from a file"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    expect(page.get_by_role("button", name="Export CSV")).to_be_visible()
+
+
+def test_a_closed_bench_offers_nothing_to_do_until_it_goes_on(server: Process, bench: Bench) -> None:
+    made = study(server, "shut")
+    page = bench.begin(made, made.token("lab-a"), plate=6)
+    for verb, many in (("close", 0), ("reopen", 3)):
+        with server.admin() as admin:
+            admin.call("POST", f"{made.path}/{verb}", {"reason": "the audit"})
+        page.reload()
+        expect(bench.line).to_contain_text("No more trials" if verb == "close" else "Connected")
+        expect(page.locator('[data-part="acts"]').get_by_role("button")).to_have_count(many)
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])

@@ -46,6 +46,9 @@ const leftOf = (batch) => batch.size - batch.open.length - batch.told.length;
 /** How many trials of the plan nobody has asked for yet. */
 export const toHandOut = (site) => total(site.batches.map(leftOf)) + toBegin(site) * size(site.plan);
 
+/** How many trials of the batch that is handed out next are left. */
+export const leftOfNext = (site) => leftOf(site.batches.find(leftOf) ?? { size: size(site.plan), open: [], told: [] });
+
 /** How many trials come next that belong together: those of an item, or one. */
 function together({ left, plan, dropped }, items) {
   if (!items) return 1;

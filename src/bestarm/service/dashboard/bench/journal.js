@@ -1,4 +1,4 @@
-// A site's memory in this browser: where it stands, its answered batches and its corrections, in IndexedDB.
+// A site's memory in this browser: where it stands, its items, answered batches and corrections, in IndexedDB.
 // What is written together is there together, on the disk, before anybody hears of it.
 
 const STORES = ["site", "batches", "fixes"];
@@ -43,7 +43,7 @@ export class Journal {
     journal.database.onversionchange = () => journal.close();
     await journal.load();
     const random = () => Array.from(crypto.getRandomValues(new Uint8Array(8)), (x) => x.toString(16).padStart(2, "0")).join("");
-    const said = { plate: null, cannot: [], number: 0 };
+    const said = { plate: null, cannot: [], number: 0, plates: 1 };
     if (!journal.site) await journal.write({ version: 0, id: random(), seed: random(), said, closed: "" });
     return journal;
   }
@@ -55,11 +55,12 @@ export class Journal {
       const [keys, values] = await Promise.all([finished(at.getAllKeys()), finished(at.getAll())]);
       this[store] = new Map(keys.map((key, place) => [key, values[place]]));
     }
+    this.items = this.site.get("items") ?? []; // the names that the site gave them
     this.site = this.site.get("now"); // plain values: who it is, how it works, and the agent's state
   }
 
-  /** Let the site stand so from now on, and put these batches and fixes; all of it or nothing. */
-  async write(site, batches = [], fixes = []) {
+  /** Let the site stand so from now on, and put these batches, fixes and items; all of it or nothing. */
+  async write(site, batches = [], fixes = [], items = null) {
     const writing = this.database.transaction(STORES, "readwrite", { durability: "strict" });
     const done = finished(writing, "complete");
     done.catch(() => undefined); // it is awaited below
@@ -70,10 +71,12 @@ export class Journal {
       throw new OtherTab("another tab has gone on at this bench; load this page again.");
     }
     at.put(now, "now");
+    if (items) at.put(items, "items");
     for (const [key, value] of batches) writing.objectStore("batches").put(value, key);
     for (const [key, value] of fixes) writing.objectStore("fixes").put(value, key);
     await done;
     this.site = now;
+    this.items = items ?? this.items;
     for (const [key, value] of batches) this.batches.set(key, value);
     for (const [key, value] of fixes) this.fixes.set(key, value);
   }

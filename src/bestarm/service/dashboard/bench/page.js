@@ -3,21 +3,20 @@
 import { read, Refusal } from "../shared/api.js";
 import { announce, make, part, say, show } from "../shared/dom.js";
 import * as session from "../shared/session.js";
+import { counted } from "../shared/words.js";
 import { save } from "../study/download.js";
-import { openTrials, SiteError, toHandOut } from "./agent.js";
-import { question } from "./dialog.js";
+import { openTrials, SiteError } from "./agent.js";
 import { Journal, journals, nameOf, OtherTab } from "./journal.js";
-import { plateOf, worksheet } from "./plate.js";
+import { apart, platesOf, worksheet } from "./plate.js";
+import * as questions from "./questions.js";
 import { countsAs, measurements } from "./rewards.js";
 import { readSheet, toCsv, toXlsx } from "./sheets.js";
 import { COLUMNS, Doubtful, Site } from "./site.js";
-import { wire } from "./wire.js";
+import { Away, wire } from "./wire.js";
 
-const SIZES = [24, 48, 96, 384];
 const SHOWN = 100; // lines of what was told
 const PAUSES = [1, 2, 5, 15, 30, 60]; // seconds between tries
-const HARMLESS = "This is harmless for a reason that has nothing to do with the results, and never because of what came out.";
-const count = (n, what) => `${n.toLocaleString("en-GB")} ${what}${n === 1 ? "" : "s"}`;
+const LOOK = 60; // seconds after which it looks whether there is news
 const cells = (...all) => all.map((one) => make("td", {}, one ?? ""));
 
 /** Whose bench it is; without a network, whose it was last. */
@@ -93,6 +92,7 @@ export async function benchPage(refused, signal) {
 
 class Bench {
   #rows = new Map(); // trial → its row
+  #heads = new Map(); // the trial that a plate begins with → the line above it
   #tries = 0;
   #timer = 0;
   #since = null; // when the server was not there for the first time
@@ -105,7 +105,8 @@ class Bench {
     window.addEventListener("online", () => this.sync(), heard);
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
     const acts = { csv: () => this.save("csv"), xlsx: () => this.save("xlsx"), history: () => this.save("history") };
-    Object.assign(acts, { "leave-early": () => this.leave(), cannot: () => this.cannot(), plate: () => this.plate() });
+    const { leave, cannot, plates } = questions;
+    Object.assign(acts, { "leave-early": () => leave(this.site), cannot: () => cannot(this.site), plate: () => plates(this.site) });
     acts.fill = () => this.part("file").click();
     for (const [name, act] of Object.entries(acts)) this.part(name).addEventListener("click", () => this.act(act));
     this.part("file").addEventListener("change", () => this.act(() => this.fill()));
@@ -120,25 +121,28 @@ class Bench {
 
   part = (name) => part(this.page, name);
 
-  /** Before the first plan: how large plates are. */
+  /** Before the first plan: how large plates are, and what the items are called. */
   begin() {
-    this.part("begin").append(...this.sizes(SIZES[0]));
+    const { fields, chosen } = questions.sizes(this.site);
+    const names = make("textarea", { id: "items", rows: 6, spellcheck: false });
+    this.part("begin").append(...fields);
+    read(`v1/studies/${encodeURIComponent(this.who.study)}`, { signal: this.signal })
+      .then(({ problem }) => {
+        const text = "Names of your items, one on each line; they stay in this browser. Without names they are numbered.";
+        if (problem?.items) this.part("begin").append(make("label", { htmlFor: "items" }, text), names);
+      })
+      .catch(() => undefined); // the same server is needed to begin, and says then what is wrong
     this.part("begin-form").addEventListener("submit", async (event) => {
       event.preventDefault();
       try {
-        await this.site.plate(Number(this.page.querySelector("#plate").value));
+        await this.site.plate(...chosen());
+        await this.site.keepItems(names.value);
         await this.site.sync();
         this.work();
       } catch (error) {
         say(this.part("begin-error"), error.message);
       }
     });
-  }
-
-  sizes(chosen) {
-    const field = make("input", { type: "number", id: "plate", min: 1, required: true, value: chosen });
-    const pick = (size) => make("button", { type: "button", onclick: () => (field.value = size) }, String(size));
-    return [make("label", { htmlFor: "plate" }, "Trials that fit on one plate"), field, ...SIZES.map(pick)];
   }
 
   work() {
@@ -173,9 +177,11 @@ class Bench {
       [this.#tries, this.#since] = [0, null];
     } catch {
       this.#since ??= new Date();
-      const pause = PAUSES[Math.min((this.#tries += 1), PAUSES.length) - 1];
-      if (!this.signal.aborted) this.#timer = setTimeout(() => this.sync(), 1000 * pause);
+      this.#tries += 1;
     }
+    const pause = this.#tries ? PAUSES[Math.min(this.#tries, PAUSES.length) - 1] : LOOK;
+    clearTimeout(this.#timer);
+    if (!this.signal.aborted) this.#timer = setTimeout(() => this.sync(), 1000 * pause);
     this.show();
   }
 
@@ -183,40 +189,68 @@ class Bench {
   show() {
     const { now } = this.site;
     if (!now.checks || this.signal.aborted || this.part("work").hidden) return;
-    if (!openTrials(now).length && toHandOut(now) && !now.verdict && !now.closed) this.site.fill().catch(console.error);
+    if (this.site.short) this.site.fill().catch(console.error);
     const rows = this.part("rows");
-    const trials = plateOf(now);
-    const [before, wanted] = [[...rows.children], trials.map((trial) => this.row(trial))];
-    this.part("table").hidden = !trials.length;
+    const plates = apart(platesOf(now));
+    const trials = plates.flat();
+    const wanted = plates.flatMap((plate) => [...(plates.length > 1 ? [this.head(plate)] : []), ...plate.map((one) => this.row(one))]);
+    for (const name of ["table", "order", "csv", "xlsx", "fill"]) this.part(name).hidden = !trials.length;
+    const before = [...rows.children];
     if (wanted.length !== before.length || wanted.some((row, k) => row !== before[k])) {
       const typing = rows.contains(document.activeElement) || document.activeElement === document.body;
       rows.replaceChildren(...wanted);
-      this.#rows = new Map(wanted.map((row) => [row.trial, row]));
-      if (typing) wanted.find(({ told }) => told === null)?.input.focus();
+      this.#rows = new Map(this.rows.map((row) => [row.trial, row]));
+      if (typing) this.rows.find(({ told }) => told === null)?.input.focus();
     }
     this.part("well").hidden = !trials.some(({ well }) => well);
     this.part("item").hidden = !now.terms.items;
-    const told = trials.filter(({ reward }) => reward !== null).length;
-    say(this.part("title"), trials.length ? `Plate ${trials[0].plate}: ${told} of ${trials.length} told` : "No trials now");
-    say(this.part("cannots"), now.said.cannot.length ? `Not done here: ${now.said.cannot.join(", ")}.` : "");
+    this.part("acts").hidden = Boolean(now.verdict || now.closed);
+    say(this.part("title"), this.title(plates, now));
+    const why = (arm) => (now.reasons?.[arm] ? `${arm} (${now.reasons[arm]})` : arm);
+    say(this.part("cannots"), now.said.cannot.length ? `Not done here: ${now.said.cannot.map(why).join(", ")}.` : "");
     const [text, kind] = this.standing(now);
     this.part("line").className = `card ${kind}`;
-    say(this.part("line"), `${text} ${this.site.notice}`.trim());
+    say(this.part("line"), [text, this.site.sentAgain, this.site.notice].filter(Boolean).join(" "));
     this.history();
   }
 
+  title(plates, { verdict }) {
+    const trials = plates.flat();
+    if (!trials.length) return verdict ? "Nothing more to do" : "No trials now";
+    if (verdict) return "These need not be done any more; what is told of a whole plate is still noted";
+    const done = `${trials.filter(({ reward }) => reward !== null).length} of ${trials.length} told`;
+    return plates.length > 1 ? `${plates.length} plates: ${done}` : `Plate ${trials[0].plate}: ${done}`;
+  }
+
   standing({ verdict, lastWords, closed, uploads }) {
+    const kept = "Your rewards are kept in this browser; “Export CSV” below saves them.";
     if (verdict?.stopped) {
-      return [`✓ The study is finished: ${verdict.arm} is best, after ${count(verdict.samples, "sample")}.`, "verdict"];
+      return [`✓ The study is finished: ${verdict.arm} is best, after ${counted(verdict.samples, "sample")}. ${kept}`, "verdict"];
     }
-    if (verdict) return [`The study is over, and the best arm is not known for sure. ${lastWords}`, "verdict"];
-    if (closed) return [`No more trials: ${closed}`, "warnings"];
+    if (verdict) return [`The study is over, and the best arm is not known for sure. ${lastWords} ${kept}`, "verdict"];
+    if (closed) return [`No more trials: ${closed} ${kept}`, "warnings"];
+    if (this.site.away && !(this.site.away instanceof Away)) return [`▲ ${this.site.away.message}`, "warnings"];
     if (!this.#since) return [uploads.length ? "Sending…" : "● Connected. All that is complete is sent.", ""];
     const rest = uploads.length
       ? "The plate is full and kept here; it is sent as soon as the server can be reached, and the next one comes then."
       : "Go on: what you type is kept in this browser, and sent later.";
     const since = this.#since.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
-    return [`▲ Not connected since ${since}: ${this.site.away} ${rest}`, "warnings"];
+    return [`▲ Not connected since ${since}: ${this.site.away?.message ?? ""} ${rest}`, "warnings"];
+  }
+
+  /** The rows of trials, without the lines between plates. */
+  get rows() {
+    return [...this.part("rows").children].filter(({ trial }) => trial);
+  }
+
+  /** The line above a plate, where there are several. */
+  head(trials) {
+    const { begin, plate } = trials[0];
+    const head = this.#heads.get(begin) ?? make("tr", { className: "plate" }, make("th", { colSpan: 6, scope: "rowgroup" }));
+    this.#heads.set(begin, head);
+    const numbers = `trials ${trials[0].trial} to ${trials.at(-1).trial}`;
+    say(head.firstChild, `Plate ${plate}, ${numbers}: ${trials.filter(({ reward }) => reward !== null).length} of ${trials.length} told`);
+    return head;
   }
 
   /** The row of a trial; it is made once, and then brought up to date. */
@@ -238,9 +272,9 @@ class Bench {
     input.setAttribute("aria-describedby", `said-${trial}`);
     const said = make("span", { className: "soft", id: `said-${trial}` });
     const failed = make("button", { type: "button", className: "quiet" }, "Failed…");
-    failed.addEventListener("click", () => this.act(() => this.failed(trial)));
+    failed.addEventListener("click", () => this.act(() => questions.failed(this.site, trial)));
     const name = make("span", {}, make("bdi", {}, arm), make("small", { className: "soft" }, terms.descriptions?.[arm] ?? ""));
-    const row = make("tr", {}, ...cells(well, String(trial), item && String(item), name, make("span", {}, input, said), failed));
+    const row = make("tr", {}, ...cells(well, String(trial), item && String(this.site.items.label(item)), name, make("span", {}, input, said), failed));
     row.children[0].hidden = !this.site.now.checks.plates[this.site.now.said.plate];
     row.children[2].hidden = !terms.items;
     input.addEventListener("input", () => this.look(Object.assign(row, { asked: null })));
@@ -294,7 +328,8 @@ class Bench {
     const step = { Enter: 1, ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step || event.target !== row.input) return;
     event.preventDefault();
-    const next = step > 0 ? row.nextElementSibling : row.previousElementSibling;
+    const { rows } = this;
+    const next = rows[rows.indexOf(row) + step];
     if ((await this.commit(row)) && next?.isConnected) next.input.select();
   }
 
@@ -303,7 +338,7 @@ class Bench {
     const lines = event.clipboardData.getData("text").replace(/\r?\n$/, "").split(/\r?\n/);
     if (lines.length < 2) return;
     event.preventDefault();
-    const all = [...this.part("rows").children];
+    const all = this.rows;
     const rows = all.slice(all.indexOf(event.target.closest("tr"))).slice(0, lines.length);
     const comma = lines.some((line) => line.includes(","));
     rows.forEach((row, k) => (row.input.value = lines[k].split("\t")[0].trim()));
@@ -311,58 +346,15 @@ class Bench {
     for (const row of rows) if (!(await this.commit(row, comma))) wrong ??= row;
     wrong?.input.focus();
     const left = lines.length - rows.length;
-    this.problems(...(left ? [`${count(left, "line")} more than there are fields below; left out.`] : []));
-    announce(`${count(rows.length, "value")} pasted.`);
-  }
-
-  async failed(trial) {
-    const text = `Trial ${trial} could not be measured, and its place is done again as another trial. ${HARMLESS}`;
-    if (!(await question(text, "It failed"))) return;
-    await this.site.giveBack(trial);
-  }
-
-  async leave() {
-    const open = count(openTrials(this.site.now).length, "open trial");
-    const text = `What was told is sent now, although the plate is not full, and ${open} can’t be told any more. ${HARMLESS}`;
-    if (!(await question(text, "Send it now"))) return;
-    if (!(await this.site.leave())) throw new SiteError("There was nothing to send.");
-  }
-
-  async cannot() {
-    const { terms, said } = this.site.now;
-    const label = (arm) => (said.cannot.includes(arm) ? `${arm}: it can be done again` : arm);
-    const which = make("select", { id: "arm" }, ...terms.arms.map((arm) => make("option", { value: arm }, label(arm))));
-    const text = `Open trials of it are given back, and what was told of it stays. ${HARMLESS}`;
-    const fields = [make("label", { htmlFor: "arm" }, "What can’t be done here from now on"), which];
-    if (!(await question(text, "So it is", fields))) return;
-    if (said.cannot.includes(which.value)) await this.site.canAgain(which.value);
-    else await this.site.cannot(which.value);
-  }
-
-  async plate() {
-    const fields = this.sizes(this.site.now.said.plate);
-    if (await question("It holds from the next plan on.", "Keep", fields)) await this.site.plate(Number(fields[1].value));
-  }
-
-  async correct(trial, arm, text = "Correct what was written down wrongly, never what you do not like.", values = "", why = "", sure = false) {
-    const right = make("input", { id: "right", inputMode: "decimal", autocomplete: "off", value: values });
-    const reason = make("input", { id: "reason", maxLength: 500, autocomplete: "off", value: why });
-    const fields = [make("label", { htmlFor: "right" }, `Trial ${trial}, ${arm}: what was measured`), right];
-    fields.push(make("label", { htmlFor: "reason" }, "What was wrong; it stays in the study’s log"), reason);
-    if (!(await question(text, sure ? "I am sure" : "Correct", fields))) return;
-    try {
-      await this.site.correct(trial, measurements([right.value]), reason.value, sure && right.value === values);
-    } catch (error) {
-      if (!(error instanceof SiteError)) throw error;
-      await this.correct(trial, arm, error.message, right.value, reason.value, error instanceof Doubtful);
-    }
+    this.problems(...(left ? [`${counted(left, "line")} more than there are fields below; left out.`] : []));
+    announce(`${counted(rows.length, "value")} pasted.`);
   }
 
   /** The plate, or all that was told, as a file. */
   save(kind) {
     const { now } = this.site;
     const flat = (value) => (Array.isArray(value) ? value.flat().join("; ") : value);
-    const trials = plateOf(now);
+    const trials = platesOf(now).map((one) => ({ ...one, item: this.site.items.label(one.item) }));
     const rows = kind === "history"
       ? [COLUMNS, ...this.site.history().map((row) => COLUMNS.map((name) => flat(row[name])))]
       : worksheet(now, trials);
@@ -392,7 +384,7 @@ class Bench {
         refusals.push(`${file.name}, line ${line}: ${error.message}`);
       }
     }
-    announce(`${count(told, "reward")} told from ${file.name}.`);
+    announce(`${counted(told, "reward")} told from ${file.name}.`);
     this.problems(...refusals);
   }
 
@@ -402,11 +394,11 @@ class Bench {
     const line = ({ trial, arm, reward, measurements: several, state, was }) => {
       const button = make("button", { type: "button", className: "quiet" }, "Correct…");
       button.setAttribute("aria-label", `Correct trial ${trial}`);
-      button.addEventListener("click", () => this.act(() => this.correct(trial, arm)));
+      button.addEventListener("click", () => this.act(() => questions.correct(this.site, trial, arm)));
       const before = was.length ? ` (was ${was.flat().join(", ")})` : "";
       return make("tr", {}, ...cells(String(trial), make("bdi", {}, arm), `${several?.join(" ") ?? reward}${before}`, state, button));
     };
     this.part("told").replaceChildren(...rows.slice(-SHOWN).reverse().map(line));
-    say(this.part("told-title"), `What was told: ${count(rows.length, "reward")}`);
+    say(this.part("told-title"), `What was told: ${counted(rows.length, "reward")}`);
   }
 }

@@ -1,7 +1,9 @@
 // A site: its journal, the agent's state in it, and the server that it is about, as `client/lab.py` and `exchange.py`.
 
-import { ask, closeBatch, drop, fresh, giveBack, openTrials, receive, SiteError, tallyOf, tell } from "./agent.js";
+import { ask, closeBatch, drop, fresh, giveBack, leftOfNext, openTrials, receive, SiteError, tallyOf, tell, toHandOut } from "./agent.js";
+import { checked, Items } from "./items.js";
 import { chance } from "./journal.js";
+import { inHand } from "./plate.js";
 import { countsAs, doubt, quoted } from "./rewards.js";
 import { Away, speaks } from "./wire.js";
 
@@ -9,7 +11,9 @@ import { Away, speaks } from "./wire.js";
 export class Doubtful extends SiteError {}
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+const REFUSED = "the server refused the correction: ";
 const now = () => new Date().toISOString().replace(/\.\d+Z$/, "Z");
+export const MOST_PLATES = 100; // at once
 export const COLUMNS =
   "trial counts item arm pulls reward measurements batch state told_at was reason corrected_at answer".split(" ");
 
@@ -19,7 +23,8 @@ export class Site {
   #met = false;
 
   constructor(journal, wire, changed = () => undefined) {
-    Object.assign(this, { journal, wire, changed, away: "", notice: "" });
+    Object.assign(this, { journal, wire, changed, away: null, notice: "", sentAgain: "" });
+    this.items = new Items(journal.items, journal.site.seed);
   }
 
   /** Where it stands: plain values, as they are on the disk. */
@@ -40,7 +45,7 @@ export class Site {
     const run = this.#turn.then(async () => {
       const [next, batches, fixes] = [structuredClone(this.now), [], []];
       const result = work(next, batches, fixes);
-      if (!same(next, this.now) || fixes.length) await this.journal.write(next, batches, fixes);
+      if (!same(next, this.now) || batches.length || fixes.length) await this.journal.write(next, batches, fixes);
       return result;
     });
     this.#turn = run.catch(() => undefined).then(() => this.changed());
@@ -49,7 +54,7 @@ export class Site {
 
   // What people do here
 
-  /** How the site works, from the next plan on: {plate} or {cannot}. */
+  /** How the site works, from the next plan on: {plate, plates} or {cannot}. */
   #say(site, words) {
     const said = { ...site.said, ...words };
     if (same(said, site.said)) return;
@@ -57,21 +62,51 @@ export class Site {
     this.#met = false;
   }
 
-  plate(plate) {
+  /** How many trials a plate has, and on how many plates the site works at once. */
+  plate(plate, plates = this.plates) {
     return this.#change((site) => {
       if (!Number.isInteger(plate) || plate < 1) throw new SiteError("a plate must have a whole number of trials, 1 at least.");
-      this.#say(site, { plate });
+      if (!(Number.isInteger(plates) && plates >= 1 && plates <= MOST_PLATES)) {
+        throw new SiteError(`plates at once must be a whole number from 1 to ${MOST_PLATES}.`);
+      }
+      this.#say(site, { plate, plates });
     });
+  }
+
+  get plates() {
+    return this.now.said.plates ?? 1;
+  }
+
+  /** Keep the site's own list of items, one on each line; it must come before the first item. */
+  keepItems(text) {
+    const labels = checked(text);
+    const run = this.#turn.then(async () => {
+      if ((this.now.nextItem ?? 1) > 1) throw new SiteError("items were handed out by number already; a list must come first.");
+      await this.journal.write(this.now, [], [], labels);
+      this.items = new Items(labels, this.now.seed);
+    });
+    this.#turn = run.catch(() => undefined);
+    return run;
   }
 
   /** Hand out trials of the plan; they are written down before anybody sees them. */
   #ask(site, n) {
+    const last = site.nextItem - 1;
     if (!site.closed) ask(site, n, (number) => chance(`${site.seed}/${number}`));
+    if (this.items.passes(site.nextItem - 1) > this.items.passes(Math.max(last, 1))) this.notice = this.items.again();
   }
 
-  /** The next plate, unless there is one in hand. */
+  /** Whether there is a plate to hand out, and room for it. */
+  get short() {
+    const { verdict, closed } = this.now;
+    return !verdict && !closed && inHand(this.now) < this.plates && leftOfNext(this.now) > 0 && toHandOut(this.now) > 0;
+  }
+
+  /** The next plate, unless there are as many in hand as the site works on at once. */
   fill() {
-    return this.#change((site) => openTrials(site).length || this.#ask(site, site.said.plate));
+    return this.#change((site) => {
+      if (this.short) this.#ask(site, Math.min(site.said.plate, leftOfNext(site)));
+    });
   }
 
   /** Every reward as it counts now, in the order of telling; `batch` is the number of its upload, 0 for none. */
@@ -152,13 +187,14 @@ export class Site {
   }
 
   /** This site can't do an arm from now on, for a reason that is not its rewards; what was told of it stays. */
-  cannot(arm) {
+  cannot(arm, reason = "") {
     return this.#change((site) => {
       const cannot = [...new Set([...site.said.cannot, arm])];
       if (site.terms.arms.every((one) => cannot.includes(one))) {
         throw new SiteError(`${quoted(arm)} is the last arm that this site can do; leave if it can do none.`);
       }
       this.#say(site, { cannot });
+      site.reasons = { ...site.reasons, [arm]: reason.trim() };
       drop(site, cannot);
     });
   }
@@ -189,9 +225,9 @@ export class Site {
     try {
       if (!this.#met || !this.now.uploads.length) await this.#meet();
       await this.#send();
-      this.away = "";
+      this.away = null;
     } catch (error) {
-      this.away = error.message;
+      this.away = error;
       throw error;
     } finally {
       this.changed();
@@ -212,9 +248,8 @@ export class Site {
 
   /** Join, which is how a site that comes back asks again; what it knows and what the server knows must agree. */
   async #meet() {
-    const { id: journal, said } = this.now;
-    const answer = await this.#call("join", { journal, ...said });
-    if (!speaks(answer.protocol)) throw new SiteError("the server has another version; load this page again.");
+    let { said, answer } = await this.#join();
+    if (await this.#sendLost(answer)) ({ said, answer } = await this.#join());
     await this.#change((site) => {
       const { agent, terms, checks, reply, sequence } = answer;
       if (!site.terms) Object.assign(site, fresh(terms, agent, checks.bets), { study: answer.study });
@@ -228,7 +263,13 @@ export class Site {
             "use for it. Go on there, or ask the coordinator for a token with a new name.",
         );
       }
-      if (sequence < answered) throw new SiteError("the server has lost uploads of this site; tell the coordinator.");
+      if (sequence < answered) {
+        throw new SiteError(
+          `the server has ${sequence} of the ${answered} uploads that it answered here, so it was probably put back from a ` +
+            `backup. Tell the coordinator, who says “bestarm study restored ${site.study}” once; then this page sends them ` +
+            "again by itself. Nothing is lost here.",
+        );
+      }
       site.checks = checks;
       const { plan = [], times = 1 } = reply;
       const news = reply.kind === "stop" || !same([plan, times], [site.plan, site.times]);
@@ -236,6 +277,35 @@ export class Site {
       this.#leaveOut(site, reply);
     });
     this.#met = same(said, this.now.said);
+  }
+
+  async #join() {
+    const { id: journal, said } = this.now;
+    const { plates = 1, ...always } = said;
+    const answer = await this.#call("join", { journal, ...always, ...(plates > 1 ? { plates } : {}) });
+    if (!speaks(answer.protocol)) throw new SiteError("the server has another version; load this page again.");
+    return { said, answer };
+  }
+
+  /** Send again what the server has lost, once its coordinator has said that it was put back; whether there was any. */
+  async #sendLost({ restored, sequence, agent, terms: theirs }) {
+    const { terms, restored: known = [] } = this.now;
+    const another = agent !== this.now.agent || theirs.fingerprint !== terms?.fingerprint;
+    if (!restored || another || known.includes(restored)) return false;
+    const lost = [...this.journal.batches].filter(([number]) => number > sequence).sort(([a], [b]) => a - b);
+    for (const [number, { plan, told, body }] of lost) {
+      const anew = () => ({ problem: terms.fingerprint, agent, sequence: number, tally: tallyOf(this.now, plan, told) });
+      await this.#call("uploads", body ?? anew()); // one that the log has after all is not counted twice
+    }
+    await this.#change((site, _, fixes) => {
+      site.restored = [...known, restored];
+      for (const { number, ...fix } of this.fixes) {
+        if (fix.body && fix.answer && !fix.answer.startsWith(REFUSED)) fixes.push([number, { ...fix, answer: "" }]);
+      }
+    });
+    const many = lost.length === 1 ? "one batch that it had lost was" : `${lost.length} batches that it had lost were`;
+    if (lost.length) this.sentAgain = `The server was put back from a backup, and ${many} sent again from this browser.`;
+    return lost.length > 0;
   }
 
   /** Begin nothing with arms that this site can't do, and close what is open of arms that were withdrawn. */
@@ -255,7 +325,7 @@ export class Site {
       const { reply } = await this.#call("uploads", this.now.uploads[0].body);
       await this.#change((site, batches) => {
         const { body, plan, told } = receive(site, reply);
-        batches.push([body.sequence, { plan, told }]);
+        batches.push([body.sequence, { plan, told, body }]);
         this.#leaveOut(site, reply);
       });
     }
@@ -278,7 +348,7 @@ export class Site {
           this.notice = `a correction waits, since the server does not take it now: ${error.message}`;
           return;
         }
-        sentence = `the server refused the correction: ${error.message}`;
+        sentence = `${REFUSED}${error.message}`;
       }
       const { number, ...kept } = fix;
       this.notice = sentence;
@@ -295,7 +365,7 @@ export class Site {
       const { reason, at: corrected_at, answer } = mine.at(-1) ?? {};
       const waits = mine.some((fix) => fix.body && !fix.answer);
       const state = batch === 0 || batch > this.answered ? "unsent" : waits ? "correction unsent" : "sent";
-      const told = { trial, item: item || null, arm, pulls: 1, reward, measurements: measured, batch: batch || null };
+      const told = { trial, item: this.items.label(item) || null, arm, pulls: 1, reward, measurements: measured, batch: batch || null };
       return { ...told, state, told_at: at, was: mine.map(({ was }) => was), reason, corrected_at, answer };
     });
   }
