@@ -118,7 +118,9 @@ class Differences:
         apart = ", by themselves" if self.alone else ""
         return (
             f"Differences to {self.to}, the {self.role}: averages over the batches that had both arms. "
-            f"All intervals hold together{apart}, at any time, with probability at least {self.holds:g}."
+            f"All intervals hold together{apart}, at any time, with probability at least {self.holds:g}. "
+            "The study decides by its own test, not by them: an arm may be ruled out while its interval still "
+            "has 0 in it."
         )
 
     def to_json(self, names: tuple[str, ...], means: Sequence[float | None] = ()) -> dict[str, Any]:

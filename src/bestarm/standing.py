@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from bestarm.core.arrays import Floats
 from bestarm.core.scatter import SHARE
 from bestarm.intervals import intervals
 from bestarm.methods.composed import Method
@@ -113,8 +114,8 @@ class Standing:
         }
 
 
-def standing(method: Method, state: Any) -> Standing:
-    """What a method's state says about every arm.
+def standing(method: Method, state: Any, rewards: Floats | None = None) -> Standing:
+    """What a method's state says about every arm; with the sums of all `rewards`, on their level.
 
     With odds W_k against each arm, the leader is the best except with probability at most max 1/W_k over the
     others: P(wrong and this number ≤ α) ≤ α for every α (Ville). Where sigma is measured, δ/20 is added for
@@ -130,7 +131,7 @@ def standing(method: Method, state: Any) -> Standing:
     setting, names = method.setting, method.problem.arms
     measured, needed, leader, logs = _against(method, state)
     gone = _ruled_out(needed, leader, logs)
-    means = [interval.mean for interval in intervals(method, state)]
+    means = [interval.mean for interval in intervals(method, state, rewards)]
     rows = tuple(
         ArmStanding(
             arm,

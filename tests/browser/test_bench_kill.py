@@ -350,7 +350,8 @@ def test_what_a_restored_server_has_lost_is_sent_again(
         after = study.log(tmp_path)
         for kind in ("uploaded", "corrected"):
             sent, sent_again = (
-                [(one["sequence"], one["tally"]) for one in log if one["kind"] == kind] for log in (before, after)
+                [(one["sequence"], one["tally"]) for one in log if one["kind"] == kind]
+                for log in (before, after)
             )
             assert sent == sent_again
         plate()

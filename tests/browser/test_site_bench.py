@@ -247,9 +247,7 @@ def test_several_plates_at_once_each_sent_when_it_is_full(
     page.get_by_role("button", name="Keep").click()
     expect(page.locator('[data-part="title"]')).to_have_text("3 plates: 0 of 18 told")
     heads = page.locator('[data-part="rows"] th')
-    expect(heads).to_have_text(
-        [f"Plate {k}, trials {6 * k - 5} to {6 * k}: 0 of 6 told" for k in (1, 2, 3)]
-    )
+    expect(heads).to_have_text([f"Plate {k}, trials {6 * k - 5} to {6 * k}: 0 of 6 told" for k in (1, 2, 3)])
     with page.expect_download() as saved:
         page.locator('[data-part="csv"]').click()
     saved.value.save_as(tmp_path / "plates.csv")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from browsing import Window
@@ -83,13 +85,35 @@ def invited(page: Page, site: str) -> str:
     return link
 
 
-def test_a_newcomers_walk(fresh: Process, open_window: Callable[..., Window]) -> None:
-    coordinator = open_window(fresh.url)
+PICTURES = os.environ.get("BESTARM_PICTURES")  # a folder for what there is to see on the way
+LOOKS: dict[str, dict[str, Any]] = {
+    "desk": {"viewport": {"width": 1280, "height": 800}},
+    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
+}
+
+
+@pytest.mark.parametrize(("look", "theme"), [("desk", "light"), ("phone", "dark")])
+def test_a_newcomers_walk(look: str, theme: str, fresh: Process, open_window: Callable[..., Window]) -> None:
+    options = {**LOOKS[look], "color_scheme": theme}
+
+    def seen(name: str, page: Page) -> None:
+        """Nothing is cut off at the side."""
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        if PICTURES:
+            page.wait_for_timeout(400)
+            page.screenshot(path=f"{PICTURES}/{look}-{theme}-{name}.png", full_page=True)
+
+    coordinator = open_window(fresh.url, **options)
     coordinator.acts = True
-    page = coordinator.sign_in(fresh.admin_token)
+    page = coordinator.page
+    page.goto(fresh.url)
+    expect(page.locator("#token-help")).to_contain_text("token is printed by bestarm serve when it starts")
+    seen("sign-in", page)
+    coordinator.sign_in(fresh.admin_token)
     made(page, "ligands")
+    seen("made", page)
     links = [invited(page, site) for site in ("lab-a", "lab-b")]
-    first, second = (Bench(open_window(fresh.url), link) for link in links)
+    first, second = (Bench(open_window(fresh.url, **options), link) for link in links)
     expect(page.locator(".sites tbody tr")).to_have_count(2, timeout=30_000)
 
     # The first plate by hand, with a typing mistake that is noticed when it was sent.
@@ -98,6 +122,7 @@ def test_a_newcomers_walk(fresh: Process, open_window: Callable[..., Window]) ->
     right, values[0] = values[0], "8.1"
     first.type_in(values)
     expect(page.locator("[data-position]")).to_have_attribute("data-position", "1")
+    seen("bench", first.page)
     first.page.get_by_role("button", name="Correct trial 1", exact=True).click()
     first.page.get_by_label("what was measured").fill(right)
     first.page.get_by_label("What was wrong").fill("a digit was missing")
@@ -111,6 +136,7 @@ def test_a_newcomers_walk(fresh: Process, open_window: Callable[..., Window]) ->
     second.type_in([second.measured(arm) for arm in second.open])
     line = second.page.locator('[data-part="line"]')
     expect(line).to_contain_text("Not connected")
+    seen("offline", second.page)
     second.page.reload()
     expect(line).to_contain_text("Not connected")
     assert fresh_uploads(page) == 1
@@ -127,10 +153,14 @@ def test_a_newcomers_walk(fresh: Process, open_window: Callable[..., Window]) ->
         bench.paste()
         expect(page.locator(f'[data-position="{before + 1}"]')).to_have_count(1)
     expect(page.get_by_role("region", name="Verdict")).to_contain_text("SPhos")
+    expect(page.locator(".sites tbody")).to_contain_text("nothing more")  # all of the page has heard of it
+    seen("verdict", page)
+    seen("finished", bench.page)
     with coordinator.context.expect_page() as opened:
         page.get_by_role("button", name="Report").click()
     expect(opened.value.get_by_role("heading", name="Study ligands")).to_be_visible()
     expect(opened.value.locator("body")).to_contain_text("a digit was missing")
+    seen("report", opened.value)
     for one in (first, second):
         one.window.complaints.clear()  # requests that failed while there was no network
 

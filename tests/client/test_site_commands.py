@@ -233,6 +233,19 @@ def test_the_plan_lasts_without_a_server_and_with_a_revoked_token(shell: Shell, 
     assert (code, err, out.split()[-2]) == (0, "", "3")
 
 
+def test_another_ones_token_gets_no_trials(shell: Shell, server: RealServer) -> None:
+    read(shell, "ask")
+    code, out, err = shell("ask", "--token", server.admin_token)
+    assert (code, out) == (2, "")
+    assert "token" in err
+    assert [row["trial"] for row in read(shell, "ask", "--again")] == [1]
+
+
+def test_status_says_once_that_nothing_was_measured(shell: Shell) -> None:
+    read(shell, "ask")
+    assert shell("status")[1].count("Nothing was measured yet.") == 1
+
+
 def test_a_worksheet_says_when_it_is_short_or_empty_and_tell_when_the_plan_is_sent(
     shell: Shell, server: RealServer
 ) -> None:

@@ -351,7 +351,7 @@ def status(lab: Lab, output: Output = Format.table) -> None:
     if study is not None and not lab.finished:
         verdict = verdict_from_json(study["verdict"])
         print_table(f"All sites, {count(study['uploads'], 'upload')}: {verdict}")
-        if study["standing"]["error"] is not None:
+        if study["standing"]["error"] is not None and study["uploads"]:
             print_table(study["standing"]["sentence"])
         print_table(study["test"])
         for one in study["warnings"]:
@@ -373,6 +373,8 @@ def look_for_the_end(lab: Lab) -> None:
         with lab.connection.in_a_hurry(HURRY):
             lab.sync()
     except Refused as error:
+        if error.status == 403:
+            raise  # the token is somebody else's; one that was revoked meanwhile was this site's
         if error.code != CLOSED:  # `outlook` says that
             say(str(error))
     except JournalError:

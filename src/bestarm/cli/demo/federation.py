@@ -38,8 +38,8 @@ class Federation(federation.Federation):
     def snapshot(self, title: str) -> Snapshot:
         """How it stands now."""
         server, verdict = self.server, self.server.verdict
-        stands = standing(server.method, server.state)
-        known = zip(stands.arms, intervals(server.method, server.state), strict=True)
+        stands = standing(server.method, server.state, server.total.reward_sums)
+        known = zip(stands.arms, intervals(server.method, server.state, server.total.reward_sums), strict=True)
         arms = [
             ArmState.of(one.arm, one.pulls, interval.low, interval.mean, interval.high, against=one.against)
             for one, interval in known

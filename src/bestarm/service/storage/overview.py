@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from bestarm.agreement import Agreement
 from bestarm.chain import charter
+from bestarm.core.arrays import Floats
 from bestarm.core.counting import messages
 from bestarm.core.tally import Tally
 from bestarm.differences import Differences
@@ -166,6 +167,11 @@ class Overview:
     def lately(self) -> list[tuple[Judged, Upload]]:
         """The last uploads, in their order, and what was known after each."""
         return self.source.lately(self)
+
+    @property
+    def rewards(self) -> Floats:
+        """The sum of all rewards of each arm that there is now."""
+        return self.total.reward_sums[[self.arms.index(arm) for arm in self.method.problem.arms]]
 
     @property
     def differences(self) -> tuple[Differences, ...]:

@@ -20,7 +20,7 @@ def against_control(overview: Overview) -> str:
     for found in overview.differences:
         row = next((one for one in _rows(overview, found) if one["arm"] == leader), None)
         if found.role == "control" and row is not None and row["low"] is not None and leader != found.to:
-            return f"{leader} is {_by(row, found.to, 'the control', 1.0)}."
+            return f"{leader} is {_by(overview, row, found.to, 'the control', 1.0)}."
     return ""
 
 
@@ -33,7 +33,7 @@ def _against_next(overview: Overview) -> str:
         if found.to != leader or not rows:
             continue
         row = max(rows, key=lambda one: up * one["difference"])
-        return f"{leader} is {_by(row, row['arm'], 'the next best', -1.0)}."
+        return f"{leader} is {_by(overview, row, row['arm'], 'the next best', -1.0)}."
     return ""
 
 
@@ -55,15 +55,24 @@ def _rows(overview: Overview, found: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _by(row: dict[str, Any], other: str, role: str, sign: float) -> str:
-    """`above B, the control, by 0.5 (0.4 to 0.6)`, for a difference times a sign; and how sure that is."""
+def _by(overview: Overview, row: dict[str, Any], other: str, role: str, sign: float) -> str:
+    """`above B, the control, by 0.5 (0.4 to 0.6)`, for a difference times a sign; and how sure that is.
+
+    The test has settled who is better before an interval that holds for all arms together says so.
+    """
     apart = sign * row["difference"]
     turn = 1.0 if apart >= 0.0 else -1.0
     low, high = sorted((turn * sign * row["low"], turn * sign * row["high"]))
     side = "above" if apart >= 0.0 else "below"
-    sure = (
-        f"({low:.3g} to {high:.3g})"
-        if low >= 0.0
-        else f"so far; by how much is not sure yet, from {low:.3g} to {high:.3g}"
-    )
+    better = overview.method.problem.goal == HIGHEST
+    settled = overview.verdict.stopped and overview.verdict.leader == overview.verdict.arm
+    if low >= 0.0:
+        sure = f"({low:.3g} to {high:.3g})"
+    elif settled and overview.method.problem.epsilon == 0.0 and (side == "above") == better:
+        sure = (
+            f"({low:.3g} to {high:.3g}); that it is {side} was settled by the study's test, which makes more "
+            "of the same data than this interval"
+        )
+    else:
+        sure = f"so far; by how much is not sure yet, from {low:.3g} to {high:.3g}"
     return f"{side} {other}, {role}, by {abs(apart):.3g} {sure}"

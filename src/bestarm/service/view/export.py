@@ -67,7 +67,7 @@ def _json(overview: Overview, log: Log) -> Iterator[str]:
     yield f', "verdict": {_text(verdict_to_json(overview.verdict))}'
     plans, rows = log.plan_texts(overview), log.entries(overview.study, overview.length)
     yield from _list("entries", (_entry(row, plans) for row in rows))
-    yield f', "standing": {_text(standing(overview.method, overview.known).to_json())}'
+    yield f', "standing": {_text(standing(overview.method, overview.known, overview.rewards).to_json())}'
     yield f', "test": {_text(rests_on(method))}'
     yield "}"
 

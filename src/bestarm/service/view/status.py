@@ -64,7 +64,7 @@ def study_object(overview: Overview) -> dict[str, Any]:
 def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, Any]:
     """Everything that a dashboard shows."""
     shown, names = arms(overview), overview.method.problem.arms
-    stands = standing(overview.method, overview.known)
+    stands = standing(overview.method, overview.known, overview.rewards)
     means = [arm["mean"] for arm in shown]
     found: dict[str, Any] = study_object(overview) | {
         "time": clock.write(now),
@@ -89,7 +89,8 @@ def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, A
 def arms(overview: Overview) -> list[dict[str, Any]]:
     """Every arm with its pulls, its estimate and its interval, null where there is none yet."""
     method, known = overview.method, overview.known
-    rows = zip(method.problem.arms, known.pulls.tolist(), intervals(method, known), strict=True)
+    found = intervals(method, known, overview.rewards)
+    rows = zip(method.problem.arms, known.pulls.tolist(), found, strict=True)
     return [{"arm": name, "pulls": pulls, **interval._asdict()} for name, pulls, interval in rows]
 
 

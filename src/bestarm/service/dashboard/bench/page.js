@@ -194,7 +194,7 @@ class Bench {
     const plates = apart(platesOf(now));
     const trials = plates.flat();
     const wanted = plates.flatMap((plate) => [...(plates.length > 1 ? [this.head(plate)] : []), ...plate.map((one) => this.row(one))]);
-    for (const name of ["table", "order", "csv", "xlsx", "fill"]) this.part(name).hidden = !trials.length;
+    for (const name of ["table", "order", "csv", "xlsx", "fill", "leave-early"]) this.part(name).hidden = !trials.length;
     const before = [...rows.children];
     if (wanted.length !== before.length || wanted.some((row, k) => row !== before[k])) {
       const typing = rows.contains(document.activeElement) || document.activeElement === document.body;

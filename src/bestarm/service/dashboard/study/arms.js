@@ -129,10 +129,10 @@ export class Arms {
 
   fill(element, arm) {
     const { verdict, samples } = this.status;
-    const how = mark(arm.arm, verdict);
+    const how = arm.pulls ? mark(arm.arm, verdict) : "";
     element.className = how;
     const { tag, estimate, pulls, share, bar, range, dot, guide } = element.parts;
-    say(tag, arm.pulls || !samples ? MARKS[samples ? how : ""] : "");
+    say(tag, MARKS[how]);
     tag.hidden = !tag.textContent;
     say(estimate, arm.mean === null ? "–" : fixed(arm.mean, this.places));
     say(pulls, count(arm.pulls));

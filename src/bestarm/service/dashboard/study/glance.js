@@ -72,13 +72,13 @@ export class Glance {
     say(this.part("pace"), small);
   }
 
-  sites({ sites, agents, state }, now) {
+  sites({ sites, state }, now) {
     const silent = state === "open" ? sites.filter((site) => site.stale) : [];
     say(this.part("site-count"), sites.length ? `${count(sites.length - silent.length)} active` : "None yet");
     const box = this.part("silent");
     box.classList.toggle("alarm", silent.length > 0);
     if (!silent.length) {
-      say(box, sites.length < agents ? `of ${count(agents)} expected` : "all are heard of");
+      say(box, sites.length ? "all are heard of" : "");
       return;
     }
     silent.sort((a, b) => a.last_seen.localeCompare(b.last_seen));
@@ -88,13 +88,13 @@ export class Glance {
     say(box, `▲ ${count(silent.length)} silent: ${names}${rest}${silent.length === 1 ? `, for ${longest}` : ""}`);
   }
 
-  facts({ samples, uploads, communications, sites, agents, items }, history, now) {
+  facts({ samples, uploads, communications, sites, items }, history, now) {
     const sent = sites.reduce((sum, site) => sum + site.bytes, 0);
     const last = history.length ? ago((now - Date.parse(history[history.length - 1][4])) / 1000) : "none yet";
     this.list("facts", [
       ["Samples", count(samples)],
       ...(items == null ? [] : [["Items", count(items)]]),
-      ["Sites", `${count(sites.length)} of ${count(agents)}`],
+      ["Sites", count(sites.length)],
       ["Last upload", last],
     ]);
     this.list("engine", [

@@ -26,8 +26,8 @@ export class Sites {
   update(status, now) {
     this.now = now;
     this.asking = status.state === "open";
-    const { sites, agents } = status;
-    say(part(this.page, "sites-text"), `${count(sites.length)} joined, ${count(agents)} expected.`);
+    const { sites } = status;
+    say(part(this.page, "sites-text"), sites.length ? `${count(sites.length)} joined.` : "");
     this.table.show(ordered(sites));
   }
 

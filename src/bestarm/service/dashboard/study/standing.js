@@ -42,7 +42,7 @@ export class Standing {
 
   fill(element, arm) {
     const { standing, verdict } = this.status;
-    const how = mark(arm.arm, verdict);
+    const how = arm.pulls ? mark(arm.arm, verdict) : "";
     element.className = arm.ruled_out ? "out" : how;
     const { tag, bar, words } = element.parts;
     say(tag, MARKS[how]);

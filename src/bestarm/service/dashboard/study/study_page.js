@@ -91,7 +91,7 @@ function about(page, status) {
   const { rewards, sites } = problem;
   const noise = { rewards, unit: problem.unit, sites, "reward range": problem.reward_range?.join(" to ") };
   const facts = { method, ...parameters, delta: problem.delta, epsilon: problem.epsilon, sigma: problem.sigma, ...noise };
-  facts["sites expected"] = count(agents);
+  facts["sites that it counts on"] = count(agents);
   facts["created"] = new Date(status.created_at).toLocaleString("en-GB");
   const list = Object.entries(facts).filter(([, value]) => value !== undefined);
   part(page, "parameters").append(
