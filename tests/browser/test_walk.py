@@ -153,7 +153,7 @@ def test_a_newcomers_walk(look: str, theme: str, fresh: Process, open_window: Ca
         bench.paste()
         expect(page.locator(f'[data-position="{before + 1}"]')).to_have_count(1)
     expect(page.get_by_role("region", name="Verdict")).to_contain_text("SPhos")
-    expect(page.locator(".sites tbody")).to_contain_text("nothing more")  # all of the page has heard of it
+    expect(page.locator(".sites tbody")).to_contain_text("nothing any more")  # all of the page has heard of it
     seen("verdict", page)
     seen("finished", bench.page)
     with coordinator.context.expect_page() as opened:

@@ -235,7 +235,8 @@ def test_the_plan_lasts_without_a_server_and_with_a_revoked_token(shell: Shell, 
 
 def test_another_ones_token_gets_no_trials(shell: Shell, server: RealServer) -> None:
     read(shell, "ask")
-    code, out, err = shell("ask", "--token", server.admin_token)
+    server.tokens["admin"] = str(server.admin.call("POST", "/v1/tokens", {})["token"])
+    code, out, err = shell("ask", "--token", "token-of-admin")
     assert (code, out) == (2, "")
     assert "token" in err
     assert [row["trial"] for row in read(shell, "ask", "--again")] == [1]

@@ -11,6 +11,7 @@ from ledgers import Followed
 
 import bestarm
 from bestarm.core.tally import Tally
+from bestarm.intervals import intervals
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Upload
 from bestarm.service.storage import clock
 from bestarm.service.storage.overview import Charter
@@ -97,6 +98,46 @@ def test_how_much_better_than_the_control_with_an_interval() -> None:
     assert said.startswith("A is above C, the control, by 0.")
     difference = next(one for one in told.shown()["differences"] if one["role"] == "control")["arms"][0]
     assert said.endswith(f"({difference['low']:.3g} to {difference['high']:.3g}).")
+
+
+def test_a_winner_whose_interval_still_has_0_is_said_to_be_settled_by_the_test() -> None:
+    told = Told(rewards="yes-no", control="B")
+    while not told.shown()["verdict"]["stopped"]:
+        rates = {"A": 90, "B": 60, "C": 30}
+        told.upload("lab-0", **{arm: [1.0] * ones + [0.0] * (2000 - ones) for arm, ones in rates.items()})
+    found = next(one for one in told.shown()["differences"] if one["role"] == "control")
+    row = found["arms"][0]
+    apart = f"{row['difference']:.3g} ({row['low']:.3g} to {row['high']:.3g})"
+    assert row["low"] < 0.0 < row["high"]  # it allows for the largest noise that 0 and 1 can have
+    assert told.answers()["better"] == (
+        f"A is above B, the control, by {apart}; that it is above was settled by the study's test, which "
+        "makes more of the same data than this interval."
+    )
+    assert found["sentence"].endswith("an arm may be ruled out while its interval still has 0 in it.")
+
+
+@pytest.mark.parametrize("goal", ["highest", "lowest"])
+def test_means_are_on_the_level_of_all_rewards(goal: str) -> None:
+    told = Told(goal=goal)
+    told.work("lab-0", A=5.0, B=5.0, C=5.0)  # the first batch is far above all others
+    for turn in range(3):
+        told.work("lab-1", n=8 + turn)
+    overview = told.followed.overview()
+    found = {arm["arm"]: arm for arm in told.shown()["arms"]}
+    rewards = overview.total.reward_sums.sum() / overview.total.samples
+    pulls = sum(arm["pulls"] for arm in found.values())
+    assert sum(arm["pulls"] * arm["mean"] for arm in found.values()) / pulls == pytest.approx(rewards)
+    first, _, last = (one.mean or 0.0 for one in intervals(told.method, overview.known))
+    assert first > 4.0  # on the level of the first batch
+    assert found["A"]["mean"] - found["C"]["mean"] == pytest.approx(first - last)
+
+
+def test_means_of_the_arms_that_are_left() -> None:
+    told = Told()
+    for agent in ("lab-0", "lab-1"):
+        told.work(agent)
+    told.add(ArmWithdrawn("w1", "admin 7f", "B", "gone"))
+    assert [arm["arm"] for arm in told.shown()["arms"]] == ["A", "C"]
 
 
 def test_without_a_control_it_is_the_next_best() -> None:
