@@ -221,8 +221,20 @@ def test_a_study_that_is_not_there_has_its_sentence(tmp_path: Path) -> None:
         bestarm.open_study(url)
 
 
+def test_a_new_arm_is_tried_beside_the_leader() -> None:
+    """A batch of the new arm alone would be compared with nothing; of visitors it would be a whole day's."""
+    with bestarm.create_study(["A", "B"], goal="lowest") as study:
+        lab = study.lab("north")
+        lab.tell_counts({"A": (6, 3.0, 2.2), "B": (6, 3.3, 2.2)})
+        study.add_arm("C")
+        lab.tell_counts({"A": (6, 3.0, 2.2), "B": (6, 3.3, 2.2)})
+        assert lab.split == {"A": 0.5, "C": 0.5}
+        lab.cannot("A")
+        assert study.lab("south", cannot=["A"]).split == {"B": 0.5, "C": 0.5}
+
+
 def test_a_plan_whose_arm_was_withdrawn_is_made_anew() -> None:
-    with bestarm.create_study(ARMS, sigma=0.3) as study:
+    with bestarm.create_study(ARMS, sigma=0.3, sites="alike") as study:
         study.tell_counts({"A": (4, 2.4), "B": (4, 2.0)})
         assert study.lab().split == {"C": 1.0}
         study.withdraw_arm("C", "no longer sold")

@@ -107,7 +107,7 @@ def test_a_name_that_leads_to_a_study_is_not_given_to_another(server: Process) -
             with pytest.raises(Refused, match="take another name"):
                 admin.call("POST", "/v1/studies/other/rename", {"name": name})
         for wrong in ("", "two words", "-x", "x" * 65, 7):
-            with pytest.raises(Refused, match=r"name is .* it must be 1 to 64 of A-Z"):
+            with pytest.raises(Refused, match=r"name is .* it must be 1 to 64 letters A-Z"):
                 admin.call("POST", "/v1/studies/other/rename", {"name": wrong})
         with pytest.raises(Refused, match="there is no study 'nobody'"):
             admin.call("POST", "/v1/studies/nobody/rename", {"name": "x"})

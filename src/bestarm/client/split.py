@@ -25,8 +25,10 @@ def in_words(split: Mapping[str, float], size: int, what: str = "trials") -> str
 
     >>> in_words({"A": 0.6204, "B": 0.3796}, 12_345, "visitors")
     'A 62 %, B 38 %, about 12,000 visitors'
+    >>> in_words({"A": 0.996, "B": 0.00375, "C": 0.00025}, 400), in_words({"A": 1.0}, 6)
+    ('A 100 %, B 0.38 %, C 0.025 %, about 400 trials', 'A 100 %, about 6 trials')
     """
-    shown = [f"{arm} {100 * share:.2g} %" for arm, share in list(split.items())[:MOST]]
+    shown = [f"{arm} {_percent(share)} %" for arm, share in list(split.items())[:MOST]]
     more = [f"{len(split) - MOST} others"] if len(split) > MOST else []
     return f"{', '.join(shown + more)}, about {_about(size):,} {what}"
 
@@ -42,6 +44,11 @@ def differs(split: Mapping[str, float], size: int, counts: Mapping[str, int]) ->
     together = sum(counts.values())
     shares = (abs(counts.get(arm, 0) / together - split.get(arm, 0.0)) for arm in {*split, *counts})
     return max(shares) > NEAR or not 0.9 * size <= together <= 1.1 * size
+
+
+def _percent(share: float) -> str:
+    """A share in percent, with two digits that count, or whole."""
+    return f"{100 * share:.0f}" if share >= 0.1 else f"{100 * share:.2g}"
 
 
 def _about(size: int) -> int:

@@ -137,7 +137,8 @@ class Method:
         room: int = 1,
         most: int | None = None,
     ) -> Plan:
-        """The pulls until a site's next upload. Arms that were never pulled come first, `min_batch` times each.
+        """The pulls until a site's next upload. Arms that were never pulled come first, `min_batch` times each,
+        beside the best of the others where a batch of theirs alone would be compared with nothing.
 
         `plate` is how many trials fit on a site's plate, `cannot` are the arms that it can't do, and `room` is
         how many trials it has under way at once; `reading` is the state's, if it is known already; `most` is
@@ -161,7 +162,11 @@ class Method:
         if not missing:
             return self._ahead(state, reading or self.read(state), setting)
         first = [arm for arm in missing if arm not in cannot]
-        first = first or [arm for arm in range(self.setting.arms) if arm not in cannot]
+        known = [arm for arm in np.flatnonzero(state.pulls).tolist() if arm not in cannot]
+        if not first:
+            first = known
+        elif known and self.test.inside_batches:
+            first = sorted([*first, max(known, key=lambda arm: float(state.estimate.values[arm]))])
         return Plan(tuple(first), (self.setting.min_batch,) * len(first))
 
     def _ahead(self, state: Any, reading: Reading, setting: Setting) -> Plan:

@@ -128,7 +128,7 @@ def test_an_arm_comes_and_another_goes(make_world: Any) -> None:
     assert world.admin.call("POST", f"{PATH}/arms", {"arm": "D", "reason": "arrived", "id": "a1"}) == answer
     reply = send(lab, 2, even(4, 0.5, 0.4, 0.3))
     assert reply["arms"] == ["A", "B", "C", "D"]
-    assert [arm for arm, _ in reply["plan"]] == ["D"]
+    assert [arm for arm, _ in reply["plan"]] == ["A", "D"]  # beside the leader
     world.admin.call("POST", f"{PATH}/arms/withdraw", {"arm": "B", "reason": "it is toxic"})
     reply = send(lab, 3, even(4, 0.5, 0.4, 0.3, 0.9))  # B as well, since nobody here knew
     assert reply["withdrawn"] == ["B"]
