@@ -42,8 +42,8 @@ export function sizes(site) {
   const one = field("plate", { type: "number", min: 1, required: true, value: plate ?? SIZES[0] });
   const several = field("plates", { type: "number", min: 1, max: MOST_PLATES, required: true, value: site.plates });
   const pick = (size) => make("button", { type: "button", onclick: () => (one.value = size) }, String(size));
-  const size = make("span", {}, one, ...SIZES.map(pick));
-  const fields = [label("plate", "Trials that fit on one plate"), size, label("plates", "Plates at once"), several];
+  const size = make("span", {}, label("plate", "Trials that fit on one plate"), one, ...SIZES.map(pick));
+  const fields = [size, make("span", {}, label("plates", "Plates at once"), several)];
   return { fields, chosen: () => [Number(one.value), Number(several.value)] };
 }
 
