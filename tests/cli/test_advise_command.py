@@ -40,6 +40,7 @@ def test_it_goes_by_what_the_problem_says(
     code, printed, errors = call("advise", str(file))
     assert (code, errors) == (0, "")
     assert printed.startswith("Take sharp.\nThe test ")
+    assert ("two-by-two" in printed) is ("yes-no" in text)
 
 
 def test_every_method_says_when_to_take_it() -> None:

@@ -49,7 +49,8 @@ def close_call(kind: str, world: str, delta: float) -> bestarm.Result:
     """Two arms that are hard to tell apart, at three sites."""
     names, sigma = ["a", "b"], 0.3
     if kind == "yes-no":
-        problem = bestarm.Problem(names, means=[0.3, 0.299], rewards="yes-no", delta=delta)
+        sites = "alike" if world == "alike" else "differ"
+        problem = bestarm.Problem(names, means=[0.3, 0.299], rewards="yes-no", delta=delta, sites=sites)
         around = YES_NO[world]
     elif kind == "bets":
         problem = bestarm.Problem(names, means=[0.3, 0.299], reward_range=[0, 1], delta=delta)
@@ -90,7 +91,10 @@ def test_the_error_rate(kind: str, world: str, delta: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "world", "share"),
-    [("known", "drift", 2), ("measured", "drift", 3), ("yes-no", "regions", 2), ("bets", "labs", 2)],
+    [
+        *[("known", "drift", 2), ("measured", "drift", 3), ("bets", "labs", 2)],
+        *[("yes-no", "regions", 2), ("yes-no", "alike", 2)],
+    ],
 )
 def test_it_has_teeth(kind: str, world: str, share: int) -> None:
     """With half of the threshold's logarithm the same worlds break the promise.

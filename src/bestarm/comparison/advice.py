@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from bestarm.core.rules import Test
 from bestarm.errors import ProblemWarning, UserError
 from bestarm.methods import METHODS, TESTS, Method, method
+from bestarm.methods.needs import unmet
 from bestarm.methods.recipe import Kind
 from bestarm.problem import Problem
 from bestarm.problem.aims import ALIKE
-from bestarm.reward import YES_NO
 
 WHO = {
     Kind.FEDERATED: "sites at their own pace",
@@ -66,14 +66,17 @@ def _beside(name: str, problem: Problem, agents: int) -> Advice:
         against = "there is no proof for it"
     elif built is not None and built.test.sites_alike and problem.sites != ALIKE:
         against = "it assumes that an arm's mean is the same at every site and all the time"
+    elif built is not None and (need := unmet(built.test, problem)) is not None:
+        against = f"it needs {need.words}"
     return Advice(name, WHO[recipe.kind], recipe.when, built, against)
 
 
 def _lacking(test: Test, problem: Problem) -> str:
     """What a problem lacks that a test can't do without, in a few words."""
+    need = unmet(test, problem)
     needs = {
         "features": test.model.linear and problem.features is None,
-        "yes/no outcomes": test.yes_no and problem.rewards != YES_NO,
+        "" if need is None else need.words: need is not None,
         "sigma": test.noise == "known" and problem.sigma is None,
     }
     lacking = [word for word, missing in needs.items() if missing]

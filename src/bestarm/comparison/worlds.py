@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bestarm.errors import UserError, either
 from bestarm.methods.composed import Method
+from bestarm.methods.needs import unmet
 from bestarm.problem import Problem
 from bestarm.simulation.world import PLAIN, World
 
@@ -38,7 +39,8 @@ class NamedWorld:
             ALIKE: test.sites_alike,
             TAILS: test.noise != "none",
         }
-        return method.proven and not any(needs[lacking] for lacking in self.lacks)
+        given = unmet(test, self.problem) is None
+        return method.proven and given and not any(needs[lacking] for lacking in self.lacks)
 
 
 def normal(name: str, means: list[float], sigma: float | None = NOISE, sites: str = "alike") -> Problem:

@@ -17,10 +17,11 @@ from bestarm.core.setting import Setting
 from bestarm.core.trigger.aim import THRIFT
 from bestarm.errors import ProblemWarning, UserError, either
 from bestarm.methods.composed import Method
+from bestarm.methods.needs import unmet
 from bestarm.methods.recipe import Kind, Recipe
 from bestarm.methods.registry import METHODS, RULES, SELECTIONS, TESTS, TRIGGERS, known_parameters
 from bestarm.problem import Problem
-from bestarm.reward import HIGHEST, YES_NO, reflected
+from bestarm.reward import HIGHEST, reflected
 
 MOST_DESIGNS = 20_000_000  # entries of the ratio rule's table of designs, 16 bytes each
 
@@ -197,8 +198,9 @@ def _check_fit(
             f"{who} needs sigma, and problem {problem.name!r} has none: "
             f"give sigma = …{', or take ' + either(others) if others else ''}."
         )
-    if test.yes_no and problem.rewards != YES_NO:
-        raise UserError(f'{words} does not fit: {test.name} is for yes/no outcomes; set rewards = "yes-no".')
+    need = unmet(test, problem)
+    if need is not None and need.vital:
+        raise UserError(f"{words} does not fit: {test.name} is for {need.words}; {need.remedy}.")
     if test.only_with and selection.name not in test.only_with:
         raise UserError(
             f"{words} does not fit together: the proof of {test.name} needs selection={either(test.only_with)}."

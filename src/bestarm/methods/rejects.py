@@ -29,6 +29,6 @@ REJECTS = Recipe(
     Kind.ALONE,
     defaults,
     "Audibert and Bubeck, COLT 2010",
-    when="a budget that can't be exceeded, few arms, and no promise needed",
+    when="a budget that can't be exceeded, many arms with a few samples each, and no promise needed",
     field=True,
 )

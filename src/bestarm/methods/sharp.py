@@ -28,7 +28,8 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     - `stopping`: where sites may differ, `rule-out`, which measures sigma if it is not given, `two-by-two` for
       yes/no rewards, `betting` for bounded ones, or `rule-out-features` for features of lower rank than there
       are arms (linearly independent ones add nothing). Where sites are alike, `pairs` and `span`, which
-      measure sigma too. With items, `items`, or `betting` for yes/no and bounded rewards.
+      measure sigma too, and `two-by-two` for yes/no rewards. With items, `items`, or `betting` for yes/no and
+      bounded rewards.
     - `thrift`: what to spare, `samples`, `balanced` or `messages`.
     - `pseudo_count`: the mixture's ρ; the larger, the sharper for small gaps and the blunter for large ones. 9
       for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for features, chosen by trial on gaps of 0.1 to 0.5 at
@@ -48,17 +49,23 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
 
 
 def chosen_test(problem: Problem) -> Test:
-    """The test that assumes no more than the problem says."""
+    """The test that assumes no more than the problem says.
+
+    Tables of yes/no outcomes need one arm that is the best in every batch. Sites that are alike have one, so
+    the tables are taken there too: at small rates they need a thirtieth of the samples of `pairs`, which knows
+    only that σ is at most ½. They find the best arm and nothing less, so with ε > 0 `pairs` stays.
+    """
     if problem.items:
         return ITEMS if problem.rewards == NORMAL else BETTING
     linear = rank_of(problem) < len(problem.arms)
-    if problem.sites == ALIKE:
+    tables = problem.rewards == YES_NO and problem.epsilon == 0
+    if problem.sites == ALIKE and (linear or not tables):
         return SPAN if linear else PAIRS
     if linear:
         return RULE_OUT_FEATURES
     if problem.rewards == NORMAL or problem.epsilon > 0:
         return RULE_OUT
-    return TWO_BY_TWO if problem.rewards == YES_NO else BETTING
+    return TWO_BY_TWO if tables else BETTING
 
 
 def rank_of(problem: Problem) -> int:

@@ -112,6 +112,7 @@ BETTING = Test(
     noise="none",
     sites_alike=False,
     inside_batches=True,
+    in_range=True,
     bets=True,
     odds=odds,
     goes_with=("race", "finish"),

@@ -169,6 +169,7 @@ TWO_BY_TWO = Test(
     noise="none",
     sites_alike=False,
     inside_batches=True,
+    in_range=True,
     odds=odds,
     goes_with=("race", "finish"),
     shows_index=False,
