@@ -216,7 +216,8 @@ def dripping(stage: Stage) -> str:
         count = load.count(hit, hit + 2 * WINDOW)
         left = server.metric("connections") - 2  # the site's, and the one that asks
         slowest = load.slowest(hit)
-        return f"a site is answered {count} times in 20 s, longest wait {slowest:.2f} s; {left:.0f} of 1,000 are left"
+        waits = f"a site is answered {count} times in 20 s, longest wait {slowest:.2f} s"
+        return f"{waits}; {left:.0f} of 1,000 are left"
 
 
 def drip(callers: list[socket.socket], what: bytes) -> None:
