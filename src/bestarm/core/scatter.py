@@ -107,6 +107,11 @@ def noise_and_delta(residual: float, freedom: float, setting: Setting) -> tuple[
     """Sigma, or the bound that takes its place, and what is left of delta."""
     if setting.sigma > 0.0:
         return setting.sigma, setting.delta
+    return bound_and_delta(residual, freedom, setting)
+
+
+def bound_and_delta(residual: float, freedom: float, setting: Setting) -> tuple[float, float]:
+    """The same where sigma is not known."""
     bound = scatter_bound(residual, freedom, SHARE * setting.delta)
     return min(bound, UNKNOWN), (1.0 - SHARE) * setting.delta
 
@@ -122,12 +127,12 @@ def noise_of_totals(
 
 
 def steering_noise(residual: float, freedom: float, values: Floats, sigma: float) -> float:
-    """Sigma if it is known, else the plain estimate of it: it steers plans, and decides nothing.
+    """Sigma if it is known, else the plain estimate of it: it steers plans, and decides nothing."""
+    return sigma if sigma > 0.0 else plain_noise(residual, freedom, values)
 
-    Before there are any degrees of freedom the estimates themselves have to do.
-    """
-    if sigma > 0.0:
-        return sigma
+
+def plain_noise(residual: float, freedom: float, values: Floats) -> float:
+    """The plain estimate of sigma; before there are any degrees of freedom the values themselves have to do."""
     if freedom > 0.0 and residual > 0.0:
         return float(np.sqrt(residual / freedom))
     return max(float(np.std(values[values > -np.inf])), 1e-300)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from bestarm.simulation.parts import ANY, Parts, parts_of
 from bestarm.simulation.rebind import rebind
 from bestarm.simulation.rounds import run_rounds
 from bestarm.simulation.schedule import Schedule
+from bestarm.simulation.unreached import unreached
 
 ENGINES = ("events", "rounds")
 UNBOUNDED = {"events": 10**12, "pulls": 10**9, "rounds": 10**7}  # max_samples by what a sample costs
@@ -187,7 +188,8 @@ class Engine:
                 'the events engine needs numba: pip install "bestarm[simulate]", or take --engine rounds.'
             ) from None
         asks = self.method.squares, self.method.against
-        return loop_of(self.method, bind, parts_of(self.environment, *asks, self.schedule.plate))
+        compiled = partial(bind, unreached=unreached(self.method))
+        return loop_of(self.method, compiled, parts_of(self.environment, *asks, self.schedule.plate))
 
     def __getstate__(self) -> dict[str, Any]:
         # What is compiled stays in its process; another one loads it from the cache.

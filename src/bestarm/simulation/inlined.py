@@ -8,6 +8,7 @@ code of its own and can't be called from Python.
 
 from __future__ import annotations
 
+import atexit
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,14 +77,34 @@ def _into_rolled(compiler: Any) -> Any:
 
 def _as_whole(compiler: Any, function: Callable[..., Any]) -> Any:
     """As numba compiles it, but numpy's functions, which numba has in Python too, are parts as well."""
+    with _nothing_thrown_away(), _parts_of_numba():
+        return Compiler.compile_extra(compiler, function)
+
+
+@contextmanager
+def _nothing_thrown_away() -> Iterator[None]:
+    """Next to nothing can be thrown away before the end, and to look through it all takes half a second.
+
+    So what is left of a compilation is thrown away when the next one begins; at the end of the process there is
+    no need to.
+    """
     collecting = gc.isenabled()
-    gc.disable()  # next to nothing can be thrown away before the end
+    if LEFT:
+        gc.collect()
+    else:
+        atexit.register(gc.freeze)
+    LEFT[:] = [True]
+    gc.disable()
     try:
-        with _parts_of_numba():
-            return Compiler.compile_extra(compiler, function)
+        yield
     finally:
+        gc.freeze()
+        gc.unfreeze()  # all of it is old now, and no reason to look
         if collecting:
             gc.enable()
+
+
+LEFT: list[bool] = []  # whether something was compiled before
 
 
 def _say_mismatch(src_shapes: Any, index_shape: Any) -> None:
