@@ -263,6 +263,19 @@ def test_a_worksheet_says_when_it_is_short_or_empty_and_tell_when_the_plan_is_se
     assert told.startswith("12 rewards told. That filled the plan, and it is sent. The next one has ")
 
 
+def test_a_full_batch_is_not_called_the_plan_while_another_is_in_hand(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = RealServer(Problem(["A", "B"], name="ligands", sigma=0.3, sites="differ"), name="sharp")
+    monkeypatch.setattr(site, "connect", partial(connect, transport=server))
+    trials = read(shell, "ask", "--plate", "4", "-n", "8")
+    assert len(trials) == 8
+    told = [shell("tell", str(row["trial"]), f"0.5{row['trial']}", "--yes")[1] for row in trials]
+    first, last = [said for said in told if "is sent" in said]
+    assert "That filled a batch, and it is sent. With what is still in hand the plan has 8 trials" in first
+    assert "That filled the plan, and it is sent. The next one has " in last
+
+
 def test_whoever_makes_a_worksheet_is_told_what_can_be_said_now(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

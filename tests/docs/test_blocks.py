@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from codeop import compile_command
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,19 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytes
 def test_python_compiles(block: Block) -> None:
     if not block.text.lstrip().startswith(">>>"):
         compile(block.text, block.where, "exec")
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.where)
+def test_python_can_be_typed_into_a_session(block: Block) -> None:
+    """There an empty line ends what is indented, and nothing else does."""
+    if block.file is not None or block.text.lstrip().startswith(">>>"):
+        return
+    typed: list[str] = []
+    for line in [*block.text.splitlines(), ""]:
+        typed.append(line)
+        if compile_command("\n".join(typed), symbol="single") is not None:
+            typed = []
+    assert not any(typed), f"{block.where}: {typed}"
 
 
 @pytest.mark.parametrize("block", IN_SHELL, ids=lambda block: block.where)

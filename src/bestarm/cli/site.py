@@ -473,9 +473,11 @@ def outlook(lab: Lab, uploads: int | None = None) -> str:
         return f"No more trials: {lab.closed}{rest}"
     if site["unsent"]:
         return f"An upload is kept until it can be sent: {lab.waiting_for or '`bestarm sync` sends it.'}"
-    sent = uploads is not None and site["uploads"] > uploads
+    subject = "The plan"
+    if uploads is not None and site["uploads"] > uploads:
+        filled = "That filled a batch, and it is sent. With what is still in hand the plan"
+        subject = filled if site["batches"] else "That filled the plan, and it is sent. The next one"
     return (
-        f"{'That filled the plan, and it is sent. The next one' if sent else 'The plan'} has "
-        f"{count(site['plan'], 'trial')}: {site['told']} told, {len(site['open'])} open, "
+        f"{subject} has {count(site['plan'], 'trial')}: {site['told']} told, {len(site['open'])} open, "
         f"{site['to_hand_out']} to be handed out."
     )
