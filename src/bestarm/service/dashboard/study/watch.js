@@ -105,6 +105,7 @@ export class Watch {
       this.draw();
     } else if (event === "stop" && !this.status.verdict.stopped) {
       this.status.verdict = data;
+      this.hush();
       this.schedule(0);
       this.draw();
     }
@@ -124,12 +125,18 @@ export class Watch {
     if (!status.verdict.stopped) {
       const arm = stopped ? leader : null;
       status.verdict = { stopped, arm, leader, challenger, breaking_index, evidence, samples };
+      if (stopped) this.hush();
     }
     status.samples = samples;
     status.uploads = data.position;
     status.communications = data.communications;
     if (stopped && status.state === "open") status.state = "stopped";
     if (stopped) status.remaining = null;
+  }
+
+  /** What was answered before the verdict is not said beside it; the next look has it anew. */
+  hush() {
+    Object.assign(this.status.answers, { ruled_out: "", stopping_now: "", better: "", changes: [] });
   }
 
   /** Look again soon; how soon depends on how long the last look took. */
