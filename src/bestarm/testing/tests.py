@@ -60,7 +60,7 @@ def _method(test: Test, tabular: Problem = TABULAR, linear: Problem = LINEAR, ag
             return build("sharp", linear, agents=agents, stopping=test.name)
         if test.inside_batches:
             plans = dict(zip(("selection", "trigger"), test.goes_with, strict=True))
-            problem = Problem.from_dict(tabular.to_dict() | {"items": test.pairs})
+            problem = Problem.from_dict(_fitting(test, tabular).to_dict() | {"items": test.pairs})
             return build("sharp", problem, agents=agents, stopping=test.name, **plans)
         return build("famabpe", tabular, agents=agents, stopping=test.name)  # its loop is compiled in no time
 
@@ -75,13 +75,17 @@ def home_of(test: Test) -> str | None:
     return None
 
 
+def _fitting(test: Test, tabular: Problem) -> Problem:
+    """The problem, or one like it with yes/no rewards where the test is not for all numbers."""
+    if not (test.yes_no or test.in_range):
+        return tabular
+    problem = CLOSE_YES_NO if tabular is CLOSE else YES_OR_NO
+    return Problem.from_dict(problem.to_dict() | {"epsilon": tabular.epsilon})
+
+
 def _of_the_field(test: Test, tabular: Problem) -> Method:
     """A single agent that stops by this test, and pulls all arms in turn where the test's proof allows it."""
-    problem = tabular
-    if test.yes_no:
-        problem = CLOSE_YES_NO if tabular is CLOSE else YES_OR_NO
-        if tabular.epsilon:
-            problem = Problem.from_dict(problem.to_dict() | {"epsilon": tabular.epsilon})
+    problem = _fitting(test, tabular)
     home = home_of(test) if test.only_with else "uniform"
     return build(home or "uniform", problem, agents=1, stopping=test.name)
 
