@@ -281,7 +281,7 @@ def test_an_answer_that_nobody_reads_is_not_kept(start: Any) -> None:
         server.skip(0.3 * PATIENCE)
         wait_until(lambda: not inside(world))
     assert refused(world)["late-unread"] == 2
-    assert world.app.state.service.exports.under_way == 0
+    wait_until(lambda: world.app.state.service.exports.under_way == 0)
 
 
 def test_an_event_stream_that_nobody_reads_ends(start: Any) -> None:
