@@ -339,6 +339,64 @@ def test_a_plate_goes_out_and_comes_back_as_a_file(
     assert [row["reward"] for row in exported] == ["0.5"] * 5
 
 
+def exported(bench: Bench, file: Path) -> list[dict[str, str]]:
+    """What a bench saves of all that was told."""
+    with bench.page.expect_download() as saved:
+        bench.page.get_by_role("button", name="Export CSV").click()
+    saved.value.save_as(file)
+    return list(csv.DictReader(io.StringIO(file.read_text())))
+
+
+def test_an_exported_history_comes_back_and_counts_nowhere_twice(
+    server: Process, browser: Browser, bench: Bench, tmp_path: Path
+) -> None:
+    made = study(server, "moved")
+    token = made.token("lab-a")
+    page = bench.begin(made, token)
+    trials = bench.trials()
+    bench.tell([(trial, reward_of(trial, arm)) for trial, arm in trials])
+    expect(page.locator('[data-part="title"]')).to_have_text("Plate 2: 0 of 6 told")
+    page.get_by_role("button", name=f"Correct trial {trials[0][0]}").click()
+    page.get_by_label("what was measured").fill("0.7")
+    page.get_by_role("button", name="Correct", exact=True).click()
+    expect(page.locator('[data-part="told"]')).to_contain_text("0.7 (was")
+    (unsent, _), *_ = bench.trials()
+    bench.tell([(unsent, 0.5)])
+    expect(page.locator('[data-part="title"]')).to_have_text("Plate 2: 1 of 6 told")
+    expect(page.locator('[data-part="told"]')).not_to_contain_text("correction unsent")
+    file = tmp_path / "moved.csv"
+    rows = exported(bench, file)
+    assert [row["state"] for row in rows] == ["sent"] * 6 + ["unsent"]
+    before = made.log(tmp_path)
+
+    page.locator('[data-part="exported"]').set_input_files(file)  # all of it is here already
+    expect(page.locator('[data-part="import-said"]')).to_contain_text("0 rewards more from moved.csv")
+    with Bench(browser, server.url) as other:  # the same site, and a browser that knows nothing of it
+        there = other.page
+        there.goto(f"{server.url}/#/join/{made.name}/{token}")
+        said, told = there.locator('[data-part="import-said"]'), there.locator('[data-part="told"] tr')
+        wrong = tmp_path / "wrong.csv"
+        wrong.write_text(file.read_text().replace(",0.7,", ",x,"))
+        there.locator('[data-part="exported"]').set_input_files(wrong)
+        expect(said).to_have_text("line 2 is not of an exported history; nothing was taken.")
+        expect(told).to_have_count(0)
+        for new in (7, 0):  # and once more, which changes nothing
+            there.locator('[data-part="exported"]').set_input_files(file)
+            expect(said).to_contain_text(f"{new} rewards more from moved.csv, kept to read and never sent")
+            expect(told).to_have_count(7)
+        expect(told.last).to_contain_text("0.7 (was")
+        expect(told.first).to_contain_text("unsent, from a file")
+        expect(there.get_by_role("button", name="Correct trial")).to_have_count(0)
+        there.reload()
+        expect(told).to_have_count(7)
+        assert exported(other, tmp_path / "again.csv") == rows
+        there.get_by_role("button", name="Begin").click()
+        expect(there.locator('[data-part="begin-error"]')).to_contain_text("has joined with another journal")
+        expect(told).to_have_count(7)
+        other.check(token)
+    assert made.log(tmp_path) == before
+
+
 def test_no_serious_finding_and_nothing_to_move_sideways(server: Process, browser: Browser) -> None:
     made = study(server, "seen", reward_range=[0, 1])
     for theme in ("light", "dark"):

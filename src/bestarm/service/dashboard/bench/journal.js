@@ -56,11 +56,12 @@ export class Journal {
       this[store] = new Map(keys.map((key, place) => [key, values[place]]));
     }
     this.items = this.site.get("items") ?? []; // the names that the site gave them
+    this.imported = this.site.get("imported") ?? []; // lines of exported histories
     this.site = this.site.get("now"); // plain values: who it is, how it works, and the agent's state
   }
 
-  /** Let the site stand so from now on, and put these batches, fixes and items; all of it or nothing. */
-  async write(site, batches = [], fixes = [], items = null) {
+  /** Let the site stand so from now on, and put these batches, fixes, items and lines of a file; all of it or nothing. */
+  async write(site, batches = [], fixes = [], items = null, imported = null) {
     const writing = this.database.transaction(STORES, "readwrite", { durability: "strict" });
     const done = finished(writing, "complete");
     done.catch(() => undefined); // it is awaited below
@@ -72,11 +73,13 @@ export class Journal {
     }
     at.put(now, "now");
     if (items) at.put(items, "items");
+    if (imported) at.put(imported, "imported");
     for (const [key, value] of batches) writing.objectStore("batches").put(value, key);
     for (const [key, value] of fixes) writing.objectStore("fixes").put(value, key);
     await done;
     this.site = now;
     this.items = items ?? this.items;
+    this.imported = imported ?? this.imported;
     for (const [key, value] of batches) this.batches.set(key, value);
     for (const [key, value] of fixes) this.fixes.set(key, value);
   }

@@ -10,8 +10,8 @@ import { Journal, journals, nameOf, OtherTab } from "./journal.js";
 import { apart, platesOf, worksheet } from "./plate.js";
 import * as questions from "./questions.js";
 import { countsAs, measurements } from "./rewards.js";
-import { readSheet, toCsv, toXlsx } from "./sheets.js";
-import { COLUMNS, Doubtful, Site } from "./site.js";
+import { readHistory, readSheet, toCsv, toXlsx } from "./sheets.js";
+import { COLUMNS, Doubtful, flat, Site } from "./site.js";
 import { Away, wire } from "./wire.js";
 
 const SHOWN = 100; // lines of what was told
@@ -110,11 +110,14 @@ class Bench {
     acts.fill = () => this.part("file").click();
     for (const [name, act] of Object.entries(acts)) this.part(name).addEventListener("click", () => this.act(act));
     this.part("file").addEventListener("change", () => this.act(() => this.fill()));
+    this.part("import").addEventListener("click", () => this.part("exported").click());
+    this.part("exported").addEventListener("change", () => this.import());
     this.part("rows").addEventListener("keydown", (event) => this.key(event));
     this.part("rows").addEventListener("paste", (event) => this.paste(event));
     if (!navigator.serviceWorker) say(this.part("reload"), "This address is not https, so leave the page open: it can’t be opened without a network.");
     say(this.part("who"), `${who.agent} in ${who.study}`);
     this.part("study").href = `#/studies/${encodeURIComponent(who.study)}`;
+    this.history();
     if (this.site.joined) this.work();
     else this.begin();
   }
@@ -271,7 +274,7 @@ class Bench {
     input.setAttribute("aria-label", `Reward of trial ${trial}, ${arm}${well && `, ${well}`}`);
     input.setAttribute("aria-describedby", `said-${trial}`);
     const said = make("span", { className: "soft", id: `said-${trial}` });
-    const failed = make("button", { type: "button", className: "quiet" }, "Failed…");
+    const failed = make("button", { className: "quiet" }, "Failed…");
     failed.addEventListener("click", () => this.act(() => questions.failed(this.site, trial)));
     const name = make("span", {}, make("bdi", {}, arm), make("small", { className: "soft" }, terms.descriptions?.[arm] ?? ""));
     const row = make("tr", {}, ...cells(well, String(trial), item && String(this.site.items.label(item)), name, make("span", {}, input, said), failed));
@@ -314,7 +317,7 @@ class Bench {
       else await this.site.correct(row.trial, values, "", sure);
     } catch (error) {
       if (error instanceof Doubtful) row.asked = text;
-      const yes = make("button", { type: "button" }, "I am sure");
+      const yes = make("button", {}, "I am sure");
       yes.addEventListener("click", () => this.commit(row, comma, true));
       this.mark(row, error.message, true, ...(error instanceof Doubtful ? [yes] : []));
       return false;
@@ -353,12 +356,11 @@ class Bench {
   /** The plate, or all that was told, as a file. */
   save(kind) {
     const { now } = this.site;
-    const flat = (value) => (Array.isArray(value) ? value.flat().join("; ") : value);
-    const trials = platesOf(now).map((one) => ({ ...one, item: this.site.items.label(one.item) }));
+    const trials = (kind === "history" ? [] : platesOf(now)).map((one) => ({ ...one, item: this.site.items.label(one.item) }));
     const rows = kind === "history"
-      ? [COLUMNS, ...this.site.history().map((row) => COLUMNS.map((name) => flat(row[name])))]
+      ? [COLUMNS, ...[...this.site.journal.imported, ...this.site.history()].map((row) => Object.values(flat(row)))]
       : worksheet(now, trials);
-    const name = kind === "history" ? `${now.study}-${now.agent}.csv` : `${now.study}-plate-${trials[0]?.plate ?? 0}.${kind}`;
+    const name = kind === "history" ? `${this.who.study}-${this.who.agent}.csv` : `${now.study}-plate-${trials[0]?.plate ?? 0}.${kind}`;
     save(kind === "xlsx" ? toXlsx(rows) : new Blob([toCsv(rows)], { type: "text/csv" }), name);
   }
 
@@ -388,15 +390,28 @@ class Bench {
     this.problems(...refusals);
   }
 
+  /** Keep an exported history. */
+  async import() {
+    const field = this.part("exported");
+    const [file] = field.files;
+    const kept = (many) => `${counted(many, "reward")} more from ${file.name}, kept to read and never sent: nothing counts twice.`;
+    const text = await readHistory(file, COLUMNS).then((lines) => this.site.keepHistory(lines)).then(kept, (error) => error.message);
+    field.value = "";
+    say(this.part("import-said"), text);
+    this.history();
+  }
+
   history() {
-    const rows = this.site.history();
+    const rows = [...this.site.journal.imported.map((row) => ({ ...row, file: true })), ...this.site.history()];
     if (this.#told === (this.#told = JSON.stringify(rows))) return;
-    const line = ({ trial, arm, reward, measurements: several, state, was }) => {
-      const button = make("button", { type: "button", className: "quiet" }, "Correct…");
+    const line = ({ trial, counts, arm, reward, measurements: several, state, was, file }) => {
+      const button = make("button", { className: "quiet" }, "Correct…");
       button.setAttribute("aria-label", `Correct trial ${trial}`);
       button.addEventListener("click", () => this.act(() => questions.correct(this.site, trial, arm)));
-      const before = was.length ? ` (was ${was.flat().join(", ")})` : "";
-      return make("tr", {}, ...cells(String(trial), make("bdi", {}, arm), `${several?.join(" ") ?? reward}${before}`, state, button));
+      const before = was.length ? ` (was ${[was].flat(2).join(", ")})` : "";
+      const shown = `${[several || reward].flat().join(" ")}${before}`;
+      const acts = file ? [`${state}, from a file`] : [state, button];
+      return make("tr", {}, ...cells(String(trial || counts), make("bdi", {}, arm), shown, ...acts));
     };
     this.part("told").replaceChildren(...rows.slice(-SHOWN).reverse().map(line));
     say(this.part("told-title"), `What was told: ${counted(rows.length, "reward")}`);

@@ -34,16 +34,31 @@ function records(text, separator) {
   return rows.map((row) => row.map((one) => one.trim()));
 }
 
-/** The filled lines of a worksheet, of either kind: [{line, trial, arm, rewards, site, sure}], or a refusal. */
-export async function readSheet(file) {
+/** The lines of a file of either kind whose first has these columns, and what is between its cells. */
+async function readLines(file, columns) {
+  const has = ([first]) => columns.every((name) => first?.some((one) => one.toLowerCase() === name));
   const bytes = new Uint8Array(await file.arrayBuffer());
-  if (bytes[0] === 0x50 && bytes[1] === 0x4b) return filled(await readXlsx(bytes), "");
+  if (bytes[0] === 0x50 && bytes[1] === 0x4b) {
+    const rows = await readXlsx(bytes);
+    if (has(rows)) return [rows, ""];
+  }
   const text = new TextDecoder().decode(bytes).replace(/^\ufeff/, "");
   for (const separator of [",", ";", "\t"]) {
     const rows = records(text, separator);
-    if (NEEDED.every((name) => rows[0].some((one) => one.toLowerCase() === name))) return filled(rows, separator);
+    if (has(rows)) return [rows, separator];
   }
-  throw new SiteError(`${file.name}: the first line must name the columns ${NEEDED.join(", ")}.`);
+  throw new SiteError(`${file.name}: the first line must name the columns ${columns.join(", ")}.`);
+}
+
+/** The filled lines of a worksheet: [{line, trial, arm, rewards, site, sure}], or a refusal. */
+export const readSheet = async (file) => filled(...(await readLines(file, NEEDED)));
+
+/** The lines of an exported history, with the text of each of these columns. */
+export async function readHistory(file, columns) {
+  const [[first, ...rows]] = await readLines(file, columns);
+  const places = columns.map((name) => first.findIndex((one) => one.toLowerCase() === name));
+  const line = (row) => Object.fromEntries(columns.map((name, k) => [name, unwritten(row[places[k]] ?? "")]));
+  return rows.filter((row) => row.some(Boolean)).map(line);
 }
 
 function filled([first, ...rows], separator) {

@@ -17,6 +17,10 @@ export const MOST_PLATES = 100; // at once
 export const COLUMNS =
   "trial counts item arm pulls reward measurements batch state told_at was reason corrected_at answer".split(" ");
 
+/** A row of a history as it stands in a file, and which reward it is about. */
+export const flat = (row) => Object.fromEntries(COLUMNS.map((name) => [name, [row[name] ?? ""].flat(2).join("; ")]));
+const about = ({ trial, counts, arm, told_at, reward }) => JSON.stringify([trial, counts, arm, told_at, Number(reward)]);
+
 export class Site {
   #turn = Promise.resolve();
   #speaking = null;
@@ -40,16 +44,21 @@ export class Site {
     return this.now.sequence - this.now.uploads.length;
   }
 
-  /** Change a copy of the state, write it down, and only then let it be so; one after the other. */
+  /** One after the other. */
+  #next(work) {
+    const run = this.#turn.then(work);
+    this.#turn = run.catch(() => undefined).then(() => this.changed());
+    return run;
+  }
+
+  /** Change a copy of the state, write it down, and only then let it be so. */
   #change(work) {
-    const run = this.#turn.then(async () => {
+    return this.#next(async () => {
       const [next, batches, fixes] = [structuredClone(this.now), [], []];
       const result = work(next, batches, fixes);
       if (!same(next, this.now) || batches.length || fixes.length) await this.journal.write(next, batches, fixes);
       return result;
     });
-    this.#turn = run.catch(() => undefined).then(() => this.changed());
-    return run;
   }
 
   // What people do here
@@ -80,13 +89,11 @@ export class Site {
   /** Keep the site's own list of items, one on each line; it must come before the first item. */
   keepItems(text) {
     const labels = checked(text);
-    const run = this.#turn.then(async () => {
+    return this.#next(async () => {
       if ((this.now.nextItem ?? 1) > 1) throw new SiteError("items were handed out by number already; a list must come first.");
       await this.journal.write(this.now, [], [], labels);
       this.items = new Items(labels, this.now.seed);
     });
-    this.#turn = run.catch(() => undefined);
-    return run;
   }
 
   /** Hand out trials of the plan; they are written down before anybody sees them. */
@@ -106,6 +113,23 @@ export class Site {
   fill() {
     return this.#change((site) => {
       if (this.short) this.#ask(site, Math.min(site.said.plate, leftOfNext(site)));
+    });
+  }
+
+  /** Keep the lines of an exported history to read, never to send; how many were not here. */
+  keepHistory(lines) {
+    return this.#next(async () => {
+      const own = new Set(this.history().map((row) => about(flat(row))));
+      const kept = new Map(this.journal.imported.map((row) => [about(row), row]));
+      const before = kept.size;
+      lines.forEach((row, k) => {
+        if (!(row.trial > 0 || row.counts) || !row.arm || !row.reward || !isFinite(row.reward)) {
+          throw new SiteError(`line ${k + 2} is not of an exported history; nothing was taken.`);
+        }
+        if (!own.has(about(row))) kept.set(about(row), row);
+      });
+      await this.journal.write(this.now, [], [], null, [...kept.values()]);
+      return kept.size - before;
     });
   }
 
