@@ -2,7 +2,7 @@
 
     python benchmarks/field.py                     # everything
     python benchmarks/field.py --worlds stairs,offsets --methods sharp,eb-tci --runs 200
-    python benchmarks/field.py --part published    # beside numbers that others have published
+    python benchmarks/field.py --part beside       # beside other people's numbers
 
 Runs are kept in the folder --out as they finish: the same command goes on where it was broken off. There are
 also the tables (field.md), every cell with its CPU seconds (field.csv), and the picture (field.svg).
@@ -64,23 +64,18 @@ SECONDS = {
 PATIENCE, FEWEST = 12, 20  # CPU seconds for such a pair, and how many runs it has at least
 BUDGETS = (5, 10, 20, 40)  # samples an arm
 BUDGETED = {"stairs": 400, "rival": 400, "many": 200}  # and how many runs of ours
-# Garivier and Kaufmann, COLT 2016, Table 1: expected draws at delta 0.1, means of 3,000 runs, with the
-# threshold log((1 + log t)/delta) for all methods.
-PUBLISHED = {
-    (0.5, 0.45, 0.43, 0.4): {"track-and-stop": 4052, "kl-lucb": 8437},
-    (0.3, 0.21, 0.2, 0.19, 0.18): {"track-and-stop": 1406, "kl-lucb": 2716},
-}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=("all", "worlds", "budgets", "published"), default="all")
+    parser.add_argument("--part", choices=("all", "worlds", "budgets", "beside"), default="all")
     parser.add_argument("--worlds", default=",".join(WORLDS))
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--agents", type=int, default=5)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--engine", choices=("events", "rounds"), help="by default the one that suits a method")
     parser.add_argument("--out", type=Path, default=Path("out/field"))
     wanted = parser.parse_args()
     warnings.simplefilter("ignore", bestarm.ProblemWarning)
@@ -93,8 +88,10 @@ def main() -> None:
 
         limits = {world: runs * wanted.runs // 1000 for world, runs in BUDGETED.items()}
         said.append(budgets(limits, BUDGETS, wanted.agents, wanted.runs, wanted.seed, wanted.jobs, wanted.out))
-    if wanted.part in ("all", "published"):
-        said.append(published(wanted))
+    if wanted.part in ("all", "beside"):
+        from field_beside import beside_others
+
+        said.append(beside_others(wanted.runs, wanted.seed, wanted.jobs))
     text = "\n\n".join(said)
     (wanted.out / "field.md").write_text(text + "\n")
     print(f"{text}\n\n{time.perf_counter() - started:.0f} s")
@@ -110,7 +107,7 @@ def worlds(wanted: argparse.Namespace) -> str:
             name, parameters = split_name(label)
             numbers = range(runs_of(world, label, wanted.runs))
             there, cap = WORLDS[world], CAPS.get(world, CAP)
-            fixed = (wanted.agents, numbers, wanted.seed, None, cap, there.world)
+            fixed = (wanted.agents, numbers, wanted.seed, wanted.engine, cap, there.world)
             try:
                 cells[world, label] = Cell.of(there.problem, name, parameters, *fixed)
             except bestarm.UserError as error:
@@ -169,21 +166,6 @@ class Shown:
         if time.monotonic() - self.said > 5.0 or self.finished == self.total:
             self.said = time.monotonic()
             print(f"{self.finished:,} of {self.total:,} runs", file=sys.stderr, flush=True)
-
-
-def published(wanted: argparse.Namespace) -> str:
-    """Beside a published table."""
-    lines = ["| rates | method | published | here |", "|---|---|---|---|"]
-    for means, numbers in PUBLISHED.items():
-        arms = [f"arm-{k}" for k in range(len(means))]
-        problem = bestarm.Problem(arms, means=means, rewards="yes-no", delta=0.1, sites="alike")
-        for method, theirs in numbers.items():
-            runs = wanted.runs // 2
-            label = f"{method}:threshold=heuristic"
-            found = bestarm.simulate(problem, label, runs=runs, seed=wanted.seed, jobs=wanted.jobs).summary()
-            rates = " ".join(f"{mean:g}".lstrip("0") for mean in means)
-            lines.append(f"| {rates} | {method} | {theirs:,} | {found.mean:,.0f} ± {found.stderr:.0f} |")
-    return "## Beside published numbers\n\n" + "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,9 @@ def draw(comparison: Comparison) -> Any:
         axes.set_yticks(range(len(labels)), labels)
         axes.grid(visible=False)
         axes.tick_params(length=0)
-        axes.set_title("Samples: blue keeps its promise, grey has none there, orange breaks delta")
+        axes.set_title(
+            "Samples: blue keeps its promise (darker: fewer), grey has none there, orange breaks delta"
+        )
     return figure
 
 
@@ -57,9 +59,10 @@ def tile(axes: Any, entry: Entry, place: tuple[int, int], fewest: float) -> None
         colour, strength = UNPROMISED, 0.35
     else:
         behind = math.log(max(mean / fewest, 1.0)) / math.log(SHADES)
-        colour, strength = "#0072B2", 0.85 - 0.7 * min(behind, 1.0)
+        colour, strength = "#0072B2", 1.0 - 0.87 * min(behind, 1.0)
     x, y = place
     axes.fill_between([x - 0.48, x + 0.48], y - 0.46, y + 0.46, color=colour, alpha=strength, linewidth=0)
     wrong = entry.result.wrong / entry.result.runs
-    words = f"{mean:,.0f}" + (f"\n{100 * wrong:.0f} % wrong" if entry.broken else "")
-    axes.text(x, y, words, ha="center", va="center", fontsize=7.5, color="white" if strength > 0.6 else "black")
+    words = f"{'≥ ' * (entry.result.unfinished > 0)}{mean:,.0f}"
+    words += f"\n{100 * wrong:.0f} % wrong" * entry.broken
+    axes.text(x, y, words, ha="center", va="center", fontsize=10, color="white" if strength > 0.9 else "black")
