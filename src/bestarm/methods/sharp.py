@@ -25,11 +25,10 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     speeds and any losses that do not depend on rewards not yet sent (`docs/guarantee.md`). What else is assumed
     depends on the test.
 
-    - `stopping`: where sites may differ, `rule-out`, which measures sigma if it is not given, `two-by-two` for
-      yes/no rewards, `betting` for bounded ones, or `rule-out-features` for features of lower rank than there
-      are arms (linearly independent ones add nothing). Where sites are alike, `pairs` and `span`, which
-      measure sigma too, and `two-by-two` for yes/no rewards. With items, `items`, or `betting` for yes/no and
-      bounded rewards.
+    - `stopping`: `two-by-two` for yes/no rewards, `betting` for bounded ones. For others `rule-out`, which
+      measures sigma if it is not given, or `rule-out-features` for features of lower rank than there are arms
+      (linearly independent ones add nothing); where sites are alike, `pairs` and `span`, which measure sigma
+      too. With items, `items`, or `betting` for yes/no and bounded rewards.
     - `thrift`: what to spare, `samples`, `balanced` or `messages`.
     - `pseudo_count`: the mixture's ρ; the larger, the sharper for small gaps and the blunter for large ones. 9
       for `rule-out`, 10 for `pairs`, 20 √(rank/arms) for features, chosen by trial on gaps of 0.1 to 0.5 at
@@ -51,21 +50,19 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
 def chosen_test(problem: Problem) -> Test:
     """The test that assumes no more than the problem says.
 
-    Tables of yes/no outcomes need one arm that is the best in every batch. Sites that are alike have one, so
-    the tables are taken there too: at small rates they need a thirtieth of the samples of `pairs`, which knows
-    only that σ is at most ½. They find the best arm and nothing less, so with ε > 0 `pairs` stays.
+    Tables of yes/no outcomes and bets on bounded rewards need one arm that is the best in every batch. Sites
+    that are alike have one, so they are taken there too: at small rates tables need a thirtieth of the samples
+    of `pairs`, which knows only that σ is at most half of the range. They find the best arm and nothing less,
+    so with ε > 0 the others stay.
     """
+    alike = problem.sites == ALIKE
     if problem.items:
         return ITEMS if problem.rewards == NORMAL else BETTING
-    linear = rank_of(problem) < len(problem.arms)
-    tables = problem.rewards == YES_NO and problem.epsilon == 0
-    if problem.sites == ALIKE and (linear or not tables):
-        return SPAN if linear else PAIRS
-    if linear:
-        return RULE_OUT_FEATURES
+    if rank_of(problem) < len(problem.arms):
+        return SPAN if alike else RULE_OUT_FEATURES
     if problem.rewards == NORMAL or problem.epsilon > 0:
-        return RULE_OUT
-    return TWO_BY_TWO if tables else BETTING
+        return PAIRS if alike else RULE_OUT
+    return TWO_BY_TWO if problem.rewards == YES_NO else BETTING
 
 
 def rank_of(problem: Problem) -> int:
