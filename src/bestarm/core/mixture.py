@@ -29,10 +29,16 @@ def log_worths(totals: Floats, weights: Floats, sigma: float, rho: float) -> Flo
     >>> log_worths(np.array([0.0, 3.0]), np.array([0.0, 10.0]), 0.3, 9.0).round(3).tolist()
     [0.0, 2.94]
     """
+    return worths_and_prices(totals, weights, sigma, rho)[0]
+
+
+def worths_and_prices(totals: Floats, weights: Floats, sigma: float, rho: float) -> tuple[Floats, Floats]:
+    """What accounts are worth (`log_worths`), and what their weight has cost them: `½ log((V+ρ)/ρ) − log 2`."""
+    prices: Floats = 0.5 * log1p(weights / rho) - LOG_2
     z = totals / (sigma * np.sqrt(weights + rho))
-    worths: Floats = LOG_2 - 0.5 * log1p(weights / rho) + 0.5 * z * z + log_below(z)
+    worths: Floats = 0.5 * z * z - prices + log_below(z)
     worths[~(weights > 0.0)] = 0.0
-    return worths
+    return worths, prices
 
 
 def log_below(z: Floats) -> Floats:
@@ -50,8 +56,8 @@ def log_below(z: Floats) -> Floats:
     for place in range(len(TAIL)):
         power = power * t + TAIL[place]
     tails = log(t) + power - x * x
-    below, far = log1p(-0.5 * exp(tails)), z < 0.0
-    below[far] = tails[far] - LOG_2
+    below, near = tails - LOG_2, z >= 0.0
+    below[near] = log1p(-0.5 * exp(tails[near]))
     lower: Floats = below - TAIL_ERROR
     return lower
 

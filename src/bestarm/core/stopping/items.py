@@ -9,10 +9,9 @@ from bestarm.core.batch import Batch
 from bestarm.core.bets import PAIR
 from bestarm.core.breaking import Reading
 from bestarm.core.coordinates import none_at_all
-from bestarm.core.elementwise import log1p
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import still_missing, who_leads, with_evidence
-from bestarm.core.mixture import LOG_2, log_worths
+from bestarm.core.mixture import worths_and_prices
 from bestarm.core.race import Race, add, begin_with, odds, single
 from bestarm.core.rules import Model, Test
 from bestarm.core.scatter import KNOWN_WELL, SHARE, UNKNOWN, scatter_bound
@@ -99,8 +98,7 @@ def enter(account: Floats, batch: Batch, alpha: float) -> None:
 def judge(view: View, account: Floats, setting: Setting) -> tuple[Reading, Floats, Floats]:
     """What the accounts come to."""
     level, rho = math.log(1.0 / ((1.0 - SHARE) * setting.delta)), setting.pseudo_count
-    worths = log_worths(account[Z] / account[SCALE], account[V], 1.0, rho)
-    prices = 0.5 * log1p(account[V] / rho) - LOG_2
+    worths, prices = worths_and_prices(account[Z] / account[SCALE], account[V], 1.0, rho)
     return last_by_items(view, worths, still_missing(worths, prices, account[V], level), level)
 
 

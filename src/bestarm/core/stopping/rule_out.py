@@ -8,10 +8,9 @@ from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading
 from bestarm.core.coordinates import none_at_all
-from bestarm.core.elementwise import log1p
 from bestarm.core.estimate import foresee_nothing
 from bestarm.core.left_over import left_over
-from bestarm.core.mixture import LOG_2, log_worths
+from bestarm.core.mixture import worths_and_prices
 from bestarm.core.race import Race, add, begin_with, led, odds, rivals, shared_weights, single, with_leader
 from bestarm.core.rules import Model, Parameter, Test
 from bestarm.core.scatter import KNOWN_WELL, noise_and_delta, scatter, steering_noise
@@ -101,9 +100,16 @@ def judge(
     """What the accounts come to."""
     shape, rho = (accounts.shape[0], setting.arms), setting.pseudo_count
     totals, weights = accounts[:, 0].copy().reshape(-1), accounts[:, 1].copy().reshape(-1)
-    worths = log_worths(totals + setting.epsilon * weights, weights, sigma, rho).reshape(shape)
-    prices = (0.5 * log1p(weights / rho) - LOG_2).reshape(shape)
-    return left_over(view, worths, prices, weights.reshape(shape), leaders, level, setting.epsilon)
+    worths, prices = worths_and_prices(totals + setting.epsilon * weights, weights, sigma, rho)
+    return left_over(
+        view,
+        worths.reshape(shape),
+        prices.reshape(shape),
+        weights.reshape(shape),
+        leaders,
+        level,
+        setting.epsilon,
+    )
 
 
 def noise_and_level(residual: float, freedom: float, setting: Setting) -> tuple[float, float]:

@@ -12,11 +12,10 @@ from bestarm.core.batch import Batch
 from bestarm.core.breaking import Reading, settled
 from bestarm.core.coordinates import difference_coordinates
 from bestarm.core.directions import DEFICIT, SPREAD, WEIGHT, at_least, collect
-from bestarm.core.elementwise import log1p
 from bestarm.core.estimate import foresee
 from bestarm.core.fit import Fit, begin_with, contrasts, learn
 from bestarm.core.left_over import cost_of, left_over, with_evidence
-from bestarm.core.mixture import LOG_2, log_worths
+from bestarm.core.mixture import worths_and_prices
 from bestarm.core.parameters import PSEUDO_COUNT
 from bestarm.core.race import ROOMS, opened_for, single
 from bestarm.core.rules import Model, Test
@@ -95,8 +94,8 @@ def judge(state: Fit, accounts: Floats, leaders: Counts, setting: Setting) -> tu
         leader = int(np.argmax(view.values)) if row == 0 else int(leaders[row])
         weights, spreads = accounts[row, WEIGHT], accounts[row, SPREAD]
         totals = at_least(accounts[row], state, rho, scale) + epsilon * weights
-        worths[row] = log_worths(totals, spreads, sigma, rho) + math.log(1.0 - ALL_AT_ONCE)
-        prices[row] = 0.5 * log1p(spreads / rho) - LOG_2
+        worths[row], prices[row] = worths_and_prices(totals, spreads, sigma, rho)
+        worths[row] += math.log(1.0 - ALL_AT_ONCE)
         if row == 0 or epsilon > 0.0:
             lengths = np.sqrt(confidence(setting.features - setting.features[leader], state, rho))
             out = view.values[leader] - view.values + epsilon >= scale * lengths
