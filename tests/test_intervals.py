@@ -137,6 +137,7 @@ def test_a_test_that_knows_more_early_says_it_and_what_is_endless_is_left_out() 
 
 def test_no_interval_leaves_the_reward_range_but_for_its_own_mean() -> None:
     ranged = Problem(["A", "B"], reward_range=(0.0, 1.0), sites="alike")
-    first, second = intervals(bestarm.method("sharp", ranged, 2), Tally.of([3, 3], [3.0, 0.6]))
+    method = bestarm.method("sharp", ranged, 2, stopping="pairs")
+    first, second = intervals(method, Tally.of([3, 3], [3.0, 0.6]))
     assert first.high == 1.0
     assert second.low == 0.0

@@ -97,26 +97,26 @@ def test_studies_and_tokens_from_the_command_line(
         assert problem["parameters"]["thrift"] == "messages"
         with Connection(server.url, token["token"]) as lab:
             joined = lab.call("POST", "/v1/studies/pages/join")
-            body = {"problem": joined["reply"]["problem"], "agent": "lab-a", "sequence": 1}
-            lab.call(
-                "POST", "/v1/studies/pages/uploads", body | {"tally": {"A": [200, 190.5], "B": [200, 10.25]}}
-            )
+            body = {"problem": joined["reply"]["problem"], "agent": "lab-a"}
+            for sequence, (a, b) in enumerate(((190.5, 10.25), (180.5, 20.25)), start=1):
+                tally = {"A": [200, a], "B": [200, b]}
+                lab.call("POST", "/v1/studies/pages/uploads", body | {"sequence": sequence, "tally": tally})
         assert "the answer is A" in bestarm("study", "show", "pages")
 
         assert json.loads(bestarm("study", "export", "pages", "--format", "json"))["verdict"]["arm"] == "A"
         bestarm("study", "export", "pages", "--out", "export.json")
-        holds = "1 upload replayed, the answer is A"
+        holds = "2 uploads replayed, the answer is A"
         assert holds in bestarm("study", "verify", "export.json")
-        assert f"study pages holds: 5 entries unchanged, {holds}" in bestarm("study", "verify", "pages")
-        assert "begins with the same 5 entries" in bestarm(
+        assert f"study pages holds: 6 entries unchanged, {holds}" in bestarm("study", "verify", "pages")
+        assert "begins with the same 6 entries" in bestarm(
             "study", "verify", "export.json", "--against", "pages"
         )
         assert "name the file first" in bestarm("study", "verify", "pages", "--against", "pages", code=2)
-        assert bestarm("study", "export", "pages", "--format", "csv").splitlines()[1].endswith("A,200,190.5")
+        assert ",A,200,190.5," in bestarm("study", "export", "pages", "--format", "csv").splitlines()[1]
         assert bestarm("study", "report", "pages") == "The report is in report.html.\n"
         written = json.loads(bestarm("study", "report", "pages", "--out", "pages.html", "--format", "json"))
         assert written == {"study": "pages", "file": "pages.html"}
-        assert "A is the answer, after 400 samples." in (tmp_path / "pages.html").read_text()
+        assert "A is the answer, after 800 samples." in (tmp_path / "pages.html").read_text()
         assert "can't be written" in bestarm("study", "report", "pages", "--out", "nowhere/x.html", code=2)
         changed = (tmp_path / "export.json").read_text().replace("190.5", "190.25")
         (tmp_path / "export.json").write_text(changed)

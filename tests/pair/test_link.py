@@ -20,13 +20,14 @@ from bestarm.protocol.messages import reply_from_json
 
 MEANS = {"A": 10, "B": 7, "C": 6}
 PLAIN = Problem(list(MEANS), sigma=3.0, delta=0.05)
-RANGED = Problem(list(MEANS), reward_range=(3.0, 12.0), delta=0.05, sites="alike")  # bets know single trials
+RANGED = Problem(list(MEANS), reward_range=(3.0, 12.0), delta=0.05, sites="alike")
 FEATURES = [[0.9, 0.0], [0.0, 0.9], [0.1, 0.8]]
 LINEAR = Problem(list(MEANS), sigma=0.5, delta=0.1, features=FEATURES)
 NOISY = Problem(list(MEANS), sigma=5.0, delta=0.05, features=FEATURES)
 METHODS: dict[str, Method] = {
     "famabpe": build("famabpe", PLAIN, agents=3, gamma=0.1),
-    "sharp": build("sharp", RANGED, agents=3),
+    "sharp": build("sharp", RANGED, agents=3, stopping="pairs"),
+    "bets": build("sharp", RANGED, agents=3),
     "falinpe": build("falinpe", LINEAR, agents=3, gamma1=0.3, gamma2=0.2),
     "span": build("sharp", NOISY, agents=3),
 }
@@ -46,6 +47,7 @@ class Site:
 
     def __init__(self, method: Method, place: int, seed: int) -> None:
         self.agent = Agent(method, f"lab-{place}")
+        self.in_order = method.test.bets  # their sums depend on which trial had which reward
         self.place, self.seed = place, seed
         self.measured: Counter[str] = Counter()
         self.told = Tally.empty(len(MEANS))
@@ -68,7 +70,9 @@ class Site:
         """Ask for some, tell one of those under way or give it back."""
         if len(self.trials) < 4:
             self.trials += self.agent.ask(chance.randint(1, 4))
-        if self.trials:
+        if self.in_order and self.trials:
+            self.tell(self.trials.pop(0))
+        elif self.trials:
             trial = self.trials.pop(chance.randrange(len(self.trials)))
             if chance.random() < 0.1:
                 self.agent.give_back(trial)
