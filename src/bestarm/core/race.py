@@ -134,17 +134,14 @@ def add(state: Race, batch: Batch) -> int:
     0 if none of its arms is known. Nothing of the promise rests on these estimates.
     """
     arms, before, samples = batch.arms, state.pulls[batch.arms], int(batch.pulls.sum())
-    weights = shared_weights(batch.pulls, before)
+    weights, level = shared_weights(batch.pulls, before), batch.sums / batch.pulls
     known = state.estimate.values[arms]
     known[before == 0] = 0.0
     together = weights.sum()
-    offset = 0.0
-    if together > 0.0:
-        offset = (weights * (batch.sums / batch.pulls - known)).sum() / together
-    state.pulls[arms] = before + batch.pulls
-    state.sums[arms] += batch.sums - batch.pulls * offset
-    state.estimate.values[arms] = state.sums[arms] / state.pulls[arms]
-    state.estimate.widths[arms] = 1.0 / np.sqrt(state.pulls[arms])
+    offset = (weights * (level - known)).sum() / together if together > 0.0 else 0.0
+    pulls, sums = before + batch.pulls, state.sums[arms] + (batch.sums - batch.pulls * offset)
+    state.pulls[arms], state.sums[arms] = pulls, sums
+    state.estimate.values[arms], state.estimate.widths[arms] = sums / pulls, 1.0 / np.sqrt(pulls)
     return samples
 
 

@@ -41,6 +41,16 @@ def _unfinished(library: Any) -> None:
     library._finalized = True
 
 
+def _optimised(library: Any, module: Any) -> None:
+    """What numba does with every function of a module, but not with those that are only named there."""
+    codegen = library._codegen
+    module.data_layout = codegen._data_layout
+    for function in module.functions:
+        if not function.is_declaration:
+            passes, builder = codegen._function_pass_manager()
+            passes.run(function, builder)
+
+
 def _as_part(compiler: Any) -> Any:
     """numba's own passes, whose result goes to a library that is neither optimised nor made into code."""
     state = compiler.state
@@ -77,7 +87,7 @@ def _into_rolled(compiler: Any) -> Any:
 
 def _as_whole(compiler: Any, function: Callable[..., Any]) -> Any:
     """As numba compiles it, but numpy's functions, which numba has in Python too, are parts as well."""
-    with _nothing_thrown_away(), _parts_of_numba():
+    with _nothing_thrown_away(), _parts_of_numba(compiler.state.targetctx.codegen()):
         return Compiler.compile_extra(compiler, function)
 
 
@@ -116,10 +126,10 @@ SHORTER = {"ol_raise_with_shape_context_cpu.<locals>.impl": _say_mismatch}
 
 
 @contextmanager
-def _parts_of_numba() -> Iterator[None]:
+def _parts_of_numba(codegen: Any) -> Iterator[None]:
     """numba compiles one function at a time, under a lock: nobody else sees this."""
     processor = target_registry["cpu"]
-    usual = jit_registry.pop(processor)
+    usual, codegen._library_class = jit_registry.pop(processor), Unfinished  # also what it makes on the way
     jit_registry[processor] = lambda **options: (
         lambda function: usual(pipeline_class=Part, **options)(SHORTER.get(function.__qualname__, function))
     )
@@ -127,14 +137,18 @@ def _parts_of_numba() -> Iterator[None]:
         yield
     finally:
         del jit_registry[processor]
-        jit_registry[processor] = usual
+        jit_registry[processor], codegen._library_class = usual, JITCodeLibrary
 
 
 # numba's classes have no types; a class statement would be one below `Any`.
 Unfinished = type(
     "Unfinished",
     (JITCodeLibrary,),
-    {"_optimize_final_module": lambda library: None, "_finalize_final_module": _unfinished},
+    {
+        "_optimize_functions": _optimised,
+        "_optimize_final_module": lambda library: None,
+        "_finalize_final_module": _unfinished,
+    },
 )
 Rolled = type("Rolled", (JITCodeLibrary,), {"_optimize_final_module": _without_unrolling})
 Part = type("Part", (Compiler,), {"define_pipelines": _as_part})
