@@ -81,6 +81,18 @@ def test_typing_with_the_keyboard_alone(server: Process, bench: Bench) -> None:
     expect(said.nth(0)).to_have_text("✓ kept")
 
 
+def test_whoever_types_on_without_waiting_loses_no_digit(server: Process, bench: Bench) -> None:
+    page = bench.begin(study(server, "hasty", reward_range=[0, 100]), made_token(server, "hasty"), plate=24)
+    expect(bench.rows.first.locator("input")).to_be_focused()
+    values = [f"{60 + 0.25 * k:.2f}" for k in range(1, 18, 2)]
+    for value in values:
+        page.keyboard.type(value)
+        page.keyboard.press("Enter")
+    expect(page.locator('[data-part="title"]')).to_have_text(f"Plate 1: {len(values)} of 24 told")
+    told = page.locator('[data-part="told"] tr td:nth-child(3)')
+    assert told.all_inner_texts() == values[::-1]
+
+
 def made_token(server: Process, name: str) -> str:
     with server.admin() as admin:
         made = admin.call("POST", f"/v1/studies/{name}/tokens", {"role": "agent", "agent": "lab-a"})

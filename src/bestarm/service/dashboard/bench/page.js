@@ -333,7 +333,11 @@ class Bench {
     event.preventDefault();
     const { rows } = this;
     const next = rows[rows.indexOf(row) + step];
-    if ((await this.commit(row)) && next?.isConnected) next.input.select();
+    const kept = this.commit(row);
+    if (!next || row.input.ariaInvalid === "true") return;
+    next.input.select(); // at once: whoever types on does it there
+    const { value } = next.input;
+    if (!(await kept) && document.activeElement === next.input && next.input.value === value) row.input.focus();
   }
 
   /** A column from a spreadsheet goes down from the field in which it is pasted. */
@@ -364,7 +368,7 @@ class Bench {
     save(kind === "xlsx" ? toXlsx(rows) : new Blob([toCsv(rows)], { type: "text/csv" }), name);
   }
 
-  /** Take the rewards of a file; a line that can't be used is refused by its number, and the others are taken. */
+  /** Take the rewards of a file; a line that can't be used is refused by its number. */
   async fill() {
     const field = this.part("file");
     const [file] = field.files;

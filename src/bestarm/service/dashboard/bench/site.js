@@ -178,7 +178,7 @@ export class Site {
     });
   }
 
-  /** Change what was told: unseen as long as it was not sent, afterwards as a message. False if it was so already. */
+  /** Change what was told: unseen until it was sent, then as a message. False if it was so already. */
   correct(number, values, reason = "", sure = false) {
     return this.#change((site, _, fixes) => {
       const { arm, batch, reward, measured } = this.#told(number);
@@ -210,7 +210,7 @@ export class Site {
     });
   }
 
-  /** This site can't do an arm from now on, for a reason that is not its rewards; what was told of it stays. */
+  /** This site can't do an arm from now on; what was told of it stays. */
   cannot(arm, reason = "") {
     return this.#change((site) => {
       const cannot = [...new Set([...site.said.cannot, arm])];
@@ -311,7 +311,7 @@ export class Site {
     return { said, answer };
   }
 
-  /** Send again what the server has lost, once its coordinator has said that it was put back; whether there was any. */
+  /** Send again what the server has lost, once its coordinator has said so; whether there was any. */
   async #sendLost({ restored, sequence, agent, terms: theirs }) {
     const { terms, restored: known = [] } = this.now;
     const another = agent !== this.now.agent || theirs.fingerprint !== terms?.fingerprint;

@@ -6,7 +6,7 @@ const BENCH = "bestarm-bench";
 export const token = () => sessionStorage.getItem(KEY);
 export const keep = (value) => sessionStorage.setItem(KEY, value);
 
-/** Whose bench this browser is: {token, study, agent}. It is kept when the tab is closed, until somebody signs out. */
+/** Whose bench this browser is: {token, study, agent}. Kept until somebody signs out. */
 export const bench = () => JSON.parse(localStorage.getItem(BENCH));
 export const keepBench = (who) => localStorage.setItem(BENCH, JSON.stringify(who));
 

@@ -1,4 +1,4 @@
-// A study's log as it grows: server-sent events over fetch, because EventSource can't send a token in a header.
+// A study's log as it grows: server-sent events over fetch: EventSource can't send a token.
 
 import { at, call, Refusal } from "./api.js";
 

@@ -48,10 +48,10 @@ export function ticks({ low, high }, most = 5) {
 }
 
 /** How an arm is marked. */
-export const mark = (arm, verdict) => {
-  if (verdict.arm === arm) return "best";
-  if (verdict.leader === arm) return "leader";
-  return verdict.challenger === arm ? "challenger" : "";
+export const mark = (name, { arm, leader, challenger }) => {
+  if (name === arm) return "best";
+  if (name === leader) return "leader";
+  return name === challenger && !arm ? "challenger" : "";
 };
 
 /** And in a word. */

@@ -24,7 +24,7 @@ function numbers([low, high], about) {
   return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, k) => Number(((first + k) * step).toPrecision(12)));
 }
 
-/** Moments on round dates and times, where the reader is, and their labels: two lines where the day or year changes. */
+/** Moments on round dates and times, where the reader is, and their labels. */
 function moments([low, high], about) {
   const span = (high - low) / about;
   const start = new Date(low * 1000);

@@ -21,7 +21,7 @@ export async function saveLog(study, format) {
 /** A canvas as a picture. */
 export const savePicture = (canvas, name) => canvas.toBlob((blob) => save(blob, `${name}.png`), "image/png");
 
-/** The report, on a page of its own that the reader can print and keep; where windows are not opened, as a file. */
+/** The report, on a page of its own; where windows are not opened, as a file. */
 export async function openReport(study) {
   const report = await (await call(at(study, "/report"))).blob();
   const address = URL.createObjectURL(report);

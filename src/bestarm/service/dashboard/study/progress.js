@@ -12,7 +12,7 @@ const INDEX = 2;
 const EVIDENCE = 3;
 const TIME = 4;
 
-/** What the study's test says of itself: its evidence, or the breaking index that the paper's methods are built on. */
+/** What the study's test says of itself: its evidence, or the breaking index of the paper's methods. */
 export const shown = (status) => (status.shows === "evidence" ? EVIDENCE : INDEX);
 
 /** The highest value of the breaking index that the chart shows: the first wild ones are cut off. */
