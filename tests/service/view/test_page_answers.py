@@ -17,7 +17,7 @@ from bestarm.service.storage import clock
 from bestarm.service.storage.overview import Charter
 from bestarm.service.view.remaining import pace
 from bestarm.service.view.status import status
-from bestarm.shown import best_first, share
+from bestarm.shown import best_first, share, so_far
 
 START = datetime(2027, 1, 4, 8, 0, tzinfo=UTC)
 MEANS = {"A": 0.9, "B": 0.6, "C": 0.3}
@@ -263,6 +263,18 @@ def test_the_late_end_counts_on_the_slower_of_two_paces() -> None:
         "high": at_once["high"] / min(paces),
     }
     assert Told().shown()["remaining"] is None
+
+
+def test_nothing_is_foreseen_while_hardly_anybody_said_yes() -> None:
+    told = Told(rewards="yes-no")
+    hundred = [1.0] * 3 + [0.0] * 97
+    told.upload("lab-a", A=[*hundred, 1.0], B=hundred, C=hundred[1:])
+    found = told.shown()
+    assert found["verdict"]["evidence"] > 0.0
+    assert found["remaining"] is None
+    assert "to go" not in so_far(found)
+    told.upload("lab-a", A=hundred, B=hundred, C=hundred)
+    assert told.shown()["remaining"]["low"] > 0
 
 
 @pytest.mark.parametrize(("budget", "word"), [(60, "will"), (90, "may"), (100_000, "")])

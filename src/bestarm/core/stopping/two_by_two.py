@@ -174,6 +174,7 @@ TWO_BY_TWO = Test(
     goes_with=("race", "finish"),
     shows_index=False,
     arms_may_come=True,
-    growth=(0.4, 3.2),
+    growth=(0.4, 4.0),
+    waver=1.5,
     how="compares outcomes of arms inside batches",
 )

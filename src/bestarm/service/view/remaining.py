@@ -7,29 +7,31 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from bestarm.core.tally import Tally
 from bestarm.methods import Method, Verdict
 from bestarm.problem.aims import last_moment
+from bestarm.reward import YES_NO
 from bestarm.service.storage import clock
 from bestarm.service.storage.overview import Judged, Overview
 
-WAVER = 0.3  # of the samples so far: evidence may fall back before it gets there
+FEW = 10  # yes, or no: with fewer nothing can be foreseen
 
 
 def remaining(method: Method, samples: int, verdict: Verdict) -> dict[str, Any] | None:
-    """Where about four of five studies end: between `N(e⁻ᵃ − 1)` and `N(e⁻ᵇ − 1 + 0.3)` more samples.
+    """Where about four of five studies end: between `N(e⁻ᵃ − 1)` and `N(e⁻ᵇ − 1 + w)` more samples.
 
-    N are the samples and e the evidence so far; the exponents are those of the test (`growth`). The paper's
-    tests have evidence in proportion to the samples, a = b = 1 on average; those of `sharp` grow faster, since
-    it looks closer at fewer arms. They were chosen so that simulated studies of many kinds end inside
-    (`tests/service/view/test_remaining.py` measures how many do). None while nothing is known yet, when the
-    study is done, and for a test that does not know how its evidence grows.
+    N are the samples and e the evidence so far; the exponents and w are those of the test (`growth`, `waver`).
+    The paper's tests have evidence in proportion to the samples, a = b = 1 on average; those of `sharp` grow
+    faster, since it looks closer at fewer arms. They were chosen so that simulated studies of many kinds end
+    inside (`tests/service/view/test_remaining.py` measures how many do). None while nothing is known yet, when
+    the study is done, and for a test that does not know how its evidence grows.
     """
     if verdict.reason is not None or verdict.evidence <= 0.0 or method.test.growth is None:
         return None
     few, many = method.test.growth
     e = min(verdict.evidence, 1.0)
     try:
-        low, high = samples * (e**-few - 1.0), samples * (e**-many - 1.0 + WAVER)
+        low, high = samples * (e**-few - 1.0), samples * (e**-many - 1.0 + method.test.waver)
     except OverflowError:
         return None
     return {"low": max(math.floor(low), 1), "high": max(math.ceil(high), 1)} if high < 2**53 else None
@@ -38,12 +40,13 @@ def remaining(method: Method, samples: int, verdict: Verdict) -> dict[str, Any] 
 def expected_end(overview: Overview, now: datetime) -> dict[str, Any] | None:
     """The same with the seconds that they take, and what comes before; no `seconds` while no pace is known.
 
+    Of yes and no it is too early to say while there are hardly any of one of them.
     The early end takes the faster of two paces, that of the last uploads and that of the whole study, and the
     late end the slower one: sites have nights, holidays and broken instruments.
     """
     samples = overview.total.samples
     found = remaining(overview.method, samples, overview.verdict)
-    if found is None:
+    if found is None or (overview.study.problem.rewards == YES_NO and _rare(overview.total) < FEW):
         return None
     paces = pace(overview.history, now)
     seconds = None if paces is None else {"low": found["low"] / max(paces), "high": found["high"] / min(paces)}
@@ -56,6 +59,12 @@ def expected_end(overview: Overview, now: datetime) -> dict[str, Any] | None:
         if left < seconds["high"]:
             before = f"The deadline {'will' if left < seconds['low'] else 'may'} come before that."
     return found | {"seconds": seconds, "before": before}
+
+
+def _rare(total: Tally) -> float:
+    """How many outcomes there are of the rarer kind, yes or no."""
+    yes = sum(total.sums)
+    return min(yes, total.samples - yes)
 
 
 def pace(judged: Sequence[Judged], now: datetime) -> tuple[float, float] | None:
