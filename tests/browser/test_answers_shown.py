@@ -47,3 +47,22 @@ def test_what_we_know(server: Process, folder: Path, open_window: Callable[..., 
         lately = page.locator('[data-part="lately"] li').first
         expect(lately).to_contain_text("The study was closed (enough). admin ", timeout=30_000)
         expect(known).to_contain_text(study.status()["end"]["said"])
+
+
+def test_what_was_answered_before_the_verdict_is_not_said_beside_it(
+    server: Process, folder: Path, open_window: Callable[..., Window]
+) -> None:
+    problem = Problem(list(MEANS), name="hushed", sigma=0.3, means=list(MEANS.values()))
+    with Federation(server, problem, ["oslo", "rome"], folder) as study:
+        page = open_window(server.url).sign_in(study.viewer)
+        study.step(3)
+        before = study.status()["answers"]["stopping_now"]
+        known = page.get_by_role("region", name="What we know")
+        expect(known).to_contain_text(before)
+        page.route("**/status", lambda route: route.fulfill(status=503))  # only the stream goes on
+        while study.status()["state"] == "open":
+            study.step()
+        expect(page.locator(".pill")).to_contain_text("Finished")
+        expect(known).not_to_contain_text(before)
+        page.unroute("**/status")
+        expect(known).to_contain_text(study.status()["answers"]["better"], timeout=30_000)

@@ -183,6 +183,20 @@ def test_since_when_an_arm_is_ruled_out(storage: Storage) -> None:
     assert ruled_out_since(study.method, rows[:-1]).keys() == out[-2][0] != set()
 
 
+def test_what_comes_after_the_verdict_does_not_change_when_an_arm_was_ruled_out(storage: Storage) -> None:
+    study, chance = begin(storage, 20, [0.9, 0.1, 0.2, 0.1]), random.Random("late")
+    verdict = storage.look(study).result().verdict
+    assert verdict.stopped
+    for sequence, means in enumerate(([0.1, 0.9, 0.9, 0.9], [0.9, 0.1, 0.1, 0.1]), start=1):
+        late = Upload(study.problem.fingerprint, "york", sequence, tally(means, chance, size=40 * 10**sequence))
+        storage.take(study, late).result()
+    rows = list(storage.entries(study, storage.look(study).result().length))
+    assert len(ruled_out_since(study.method, rows[:-1])) < 3  # for a while not all of them are
+    found = ruled_out_since(study.method, rows)
+    assert len(found) == 3
+    assert max(one.samples for one in found.values()) == verdict.samples
+
+
 def test_a_log_that_is_too_long_is_not_replayed(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     study = begin(storage, 4)
     monkeypatch.setattr(reporting, "MOST_REPLAYED", 3)

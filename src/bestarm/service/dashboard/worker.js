@@ -1,4 +1,4 @@
-// The page without a network: its own files, all of one version, kept for when the server can't be reached.
+// The page without a network: its own files, of one version.
 // What the server says about studies is never kept, and never answered from here.
 "use strict";
 
@@ -8,7 +8,9 @@ const own = (url) => url.origin === location.origin && !/^\/(v1|healthz|metrics|
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 
-/** The page says which files it is made of: they are fetched anew, and replace the old ones together. */
+let last = Promise.resolve(); // two at once delete each other's
+
+/** The page says which files it is made of: fetched anew, they replace the old ones together. */
 self.addEventListener("message", (event) => {
   const keep = async () => {
     const next = `${CACHE}-${Date.now()}`;
@@ -22,7 +24,7 @@ self.addEventListener("message", (event) => {
     for (const name of await caches.keys()) if (name !== next) await caches.delete(name);
     event.source.postMessage("kept");
   };
-  event.waitUntil(keep());
+  event.waitUntil((last = last.then(keep)));
 });
 
 self.addEventListener("fetch", (event) => {

@@ -23,12 +23,15 @@ class Since(NamedTuple):
 def ruled_out_since(method: Method, rows: Iterable[Any]) -> dict[str, Since]:
     """For every arm that is ruled out now; `rows` are the log's.
 
-    Odds can fall again, and a correction changes the past: what counts is since when it has been so.
+    Odds can fall again, and a correction changes the past: what counts is since when it has been so. An arm
+    that was ruled out when the study was settled has been so since then at the latest.
     """
     server = Server(method)
     since: dict[str, Since] = {}
+    settled: dict[str, Since] = {}
     for row in rows:
         server.append(entry_from(row.kind, json.loads(row.body), server.arms))
         here = Since(server.uploads, server.samples, row.received_at)
-        since = {arm: since.get(arm, here) for arm in ruled_out(server.method, server.state)}
+        since = {arm: (settled | since).get(arm, here) for arm in ruled_out(server.method, server.state)}
+        settled = settled or (since if server.stopped else {})
     return since
