@@ -24,7 +24,7 @@ self.addEventListener("message", (event) => {
     for (const name of await caches.keys()) if (name !== next) await caches.delete(name);
     event.source.postMessage("kept");
   };
-  event.waitUntil((last = last.then(keep)));
+  event.waitUntil((last = last.then(keep, keep)));
 });
 
 self.addEventListener("fetch", (event) => {
