@@ -214,7 +214,7 @@ def _noise_and_level(method: Method, state: Any) -> tuple[float | Floats, float]
     """Sigma or its bound, and log(1/δ) for what is left of δ; no bound where the state measures no noise."""
     setting = method.setting
     if method.test.noise == "own":
-        alpha = SHARE * setting.delta / max(setting.counted - 1, 1)
+        alpha = SHARE * setting.delta / setting.counted  # whoever leads, an arm has its own
         both = state.accounts[0, [R, FREEDOM]].T.tolist()
         scales = [scatter_bound(residual, freedom, alpha) for residual, freedom in both]
         return np.minimum(scales, UNKNOWN), math.log(1.0 / ((1.0 - SHARE) * setting.delta))

@@ -56,13 +56,15 @@ class Standing:
     """Every arm, who leads, and `error`: the leader is the best, except with probability at most this.
 
     Odds of `needed` to 1 rule an arm out. `error` is 1 where nothing can be said yet, and None where the
-    study's test has no such number.
+    study's test has no such number. With `epsilon` above 0 it is about being the best or within epsilon of it,
+    and an arm that is ruled out is no better than the leader by more than that.
     """
 
     arms: tuple[ArmStanding, ...]
     leader: str
     error: float | None
     needed: float
+    epsilon: float = 0.0
 
     def __str__(self) -> str:
         """What can be said now, in a sentence."""
@@ -70,7 +72,8 @@ class Standing:
             return "Nothing was measured yet."
         if self.error is None or self.error >= 1.0:
             return f"{self.leader} leads; more can't be said of it yet."
-        return f"{self.leader} is the best, except with probability at most {self.error:.2g}."
+        near = f" or within {self.epsilon:g} of it" if self.epsilon > 0.0 else ""
+        return f"{self.leader} is the best{near}, except with probability at most {self.error:.2g}."
 
     @property
     def ruled_out(self) -> list[str]:
@@ -119,7 +122,7 @@ def standing(method: Method, state: Any, rewards: Floats | None = None) -> Stand
 
     With odds W_k against each arm, the leader is the best except with probability at most max 1/W_k over the
     others: P(wrong and this number ≤ α) ≤ α for every α (Ville). Where sigma is measured, δ/20 is added for
-    its bound.
+    its bound; so is the share of δ that a test sets `aside`, its odds being the rest of W_k.
 
     >>> import bestarm
     >>> from bestarm.core.tally import Tally
@@ -145,9 +148,11 @@ def standing(method: Method, state: Any, rewards: Floats | None = None) -> Stand
     )
     error = None
     if logs is not None:
+        aside = method.test.aside
         least = min(logs[k] for k in range(len(logs)) if k != leader)
-        error = min(math.exp(-min(max(least, 0.0), 700.0)) + measured * setting.delta, 1.0)
-    return Standing(rows, names[leader], error, needed)
+        apart = (measured + (1.0 - measured) * aside) * setting.delta
+        error = 1.0 if least <= 0.0 else min((1.0 - aside) * math.exp(-min(least, 700.0)) + apart, 1.0)
+    return Standing(rows, names[leader], error, needed, setting.epsilon)
 
 
 def ruled_out(method: Method, state: Any) -> list[str]:

@@ -14,7 +14,7 @@ from bestarm.core.arrays import Counts, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.coordinates import none_at_all, row_coordinates, span_coordinates
 from bestarm.core.rules import Model
-from bestarm.core.scatter import steering_noise, unexplained
+from bestarm.core.scatter import KNOWN_WELL, scatter_alike, steering_noise
 from bestarm.core.setting import Setting
 from bestarm.core.state import Totals, View
 
@@ -36,41 +36,37 @@ def begin_separate(setting: Setting) -> Totals:
     """No pulls: no arm has a value yet."""
     arms = setting.arms
     view = View(0, np.full(arms, -np.inf), np.full(arms, np.inf), setting.features[:0], 0.0, setting.sigma, 1.0)
-    return Totals(np.zeros(arms, np.int64), np.zeros(arms), view, 0.0)
+    return Totals(np.zeros(arms, np.int64), np.zeros(arms), view, 0.0, 0.0)
 
 
 def fold_separate(state: Totals, batch: Batch, setting: Setting) -> Totals:
     """Each arm by itself: `values = sums / pulls`, renewed for the arms of the batch."""
     pulls, sums, view = state.pulls, state.sums, state.estimate
+    residual, freedom, noise = state.residual, state.freedom, setting.sigma
+    if batch.squares.shape[0] > 0:
+        well = pulls[batch.arms] >= KNOWN_WELL * batch.pulls
+        more, free = scatter_alike(view.values, well, batch, setting.centre)
+        residual, freedom = residual + more, freedom + free
     samples = view.samples + add(state, batch)
     for arm in batch.arms:
         view.values[arm] = sums[arm] / pulls[arm]
         view.widths[arm] = 1.0 / math.sqrt(pulls[arm])
-    squares, noise = state.squares, setting.sigma
     if batch.squares.shape[0] > 0:
-        squares += batch.squares.sum()
-        noise = steered(pulls, sums, squares, view.values, pulls.shape[0], setting)
+        noise = steering_noise(residual, freedom, view.values, setting.sigma)
     return Totals(
         pulls,
         sums,
         View(samples, view.values, view.widths, view.inverse, view.log_det, noise, view.grain),
-        squares,
+        residual,
+        freedom,
     )
-
-
-def steered(pulls: Counts, sums: Floats, squares: float, values: Floats, rank: int, setting: Setting) -> float:
-    """The noise that steers plans: sigma, or what is known of it."""
-    if setting.sigma > 0.0:
-        return setting.sigma
-    residual, freedom = unexplained(pulls, sums, squares, values, rank, setting.centre)
-    return steering_noise(residual, freedom, values, setting.sigma)
 
 
 def begin_linear(setting: Setting) -> Totals:
     """No pulls, and nothing known about any direction."""
     arms = setting.arms
     pulls, sums = np.zeros(arms, np.int64), np.zeros(arms)
-    return Totals(pulls, sums, plain(pulls, sums, setting), 0.0)
+    return Totals(pulls, sums, plain(pulls, sums, setting), 0.0, 0.0)
 
 
 def fold_ridge(state: Totals, batch: Batch, setting: Setting) -> Totals:
@@ -78,17 +74,22 @@ def fold_ridge(state: Totals, batch: Batch, setting: Setting) -> Totals:
     add(state, batch)
     pulls, sums = state.pulls, state.sums
     view = plain(pulls, sums, setting) if pulls.min() == 0 else ridge(pulls, sums, setting)
-    return Totals(pulls, sums, view, 0.0)
+    return Totals(pulls, sums, view, 0.0, 0.0)
 
 
 def fold_span(state: Totals, batch: Batch, setting: Setting) -> Totals:
     """Add a batch, and make the span view anew from the whole numbers, so that it never drifts."""
+    pulls, sums, residual, freedom = state.pulls, state.sums, state.residual, state.freedom
+    if batch.squares.shape[0] > 0:
+        known = pulls.min() > 0 and state.estimate.samples >= KNOWN_WELL * batch.pulls.sum()
+        well = np.full(batch.arms.shape[0], known)
+        more, free = scatter_alike(state.estimate.values, well, batch, setting.centre)
+        residual, freedom = residual + more, freedom + free
     add(state, batch)
-    pulls, sums, squares = state.pulls, state.sums, state.squares + batch.squares.sum()
     view = plain(pulls, sums, setting) if pulls.min() == 0 else span(pulls, sums, setting)
-    noise = steered(pulls, sums, squares, view.values, setting.features.shape[1], setting)
+    noise = steering_noise(residual, freedom, view.values, setting.sigma)
     seen = View(view.samples, view.values, view.widths, view.inverse, view.log_det, noise, view.grain)
-    return Totals(pulls, sums, seen, squares)
+    return Totals(pulls, sums, seen, residual, freedom)
 
 
 def plain(pulls: Counts, reward_sums: Floats, setting: Setting) -> View:
@@ -160,7 +161,8 @@ def absorb_mean(state: Totals, arm: int, reward: float, setting: Setting) -> Tot
         pulls,
         sums,
         View(view.samples + 1, view.values, view.widths, view.inverse, view.log_det, view.noise, view.grain),
-        state.squares,
+        state.residual,
+        state.freedom,
     )
 
 
@@ -173,7 +175,7 @@ def absorb_row(state: Totals, arm: int, reward: float, setting: Setting) -> Tota
     pulls[arm] += 1
     sums[arm] += reward
     if (view.samples + 1) % RENEWED == 0:
-        return Totals(pulls, sums, ridge(pulls, sums, setting), 0.0)
+        return Totals(pulls, sums, ridge(pulls, sums, setting), 0.0, 0.0)
     toward = times(view.inverse, row)
     gain = 1.0 + inner(row, toward)
     inverse = view.inverse - outer(toward, toward) / gain
@@ -191,6 +193,7 @@ def absorb_row(state: Totals, arm: int, reward: float, setting: Setting) -> Tota
             view.grain,
         ),
         0.0,
+        0.0,
     )
 
 
@@ -199,7 +202,7 @@ def absorb_span(state: Totals, arm: int, reward: float, setting: Setting) -> Tot
     pulls, sums = state.pulls, state.sums
     pulls[arm] += 1
     sums[arm] += reward
-    return Totals(pulls, sums, span(pulls, sums, setting), state.squares)
+    return Totals(pulls, sums, span(pulls, sums, setting), state.residual, state.freedom)
 
 
 SEPARATE = Model(begin_separate, fold_separate, foresee_nothing, absorb_mean, none_at_all, linear=False)

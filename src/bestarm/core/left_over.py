@@ -53,7 +53,7 @@ def who_leads(view: View, odds: Floats, level: float) -> tuple[int, bool]:
 def cost_of(row: int, epsilon: float) -> float:
     """The logarithm of what the accounts of a row must be worth more than the level, by their share of delta.
 
-    For epsilon > 0 row 0 has no share: it steers until an arm leads.
+    For epsilon > 0 row 0 has no share: it steers until an arm leads, and says nothing.
     """
     if epsilon > 0.0:
         return math.log(max(row * (row + 1.0), 1.0))
@@ -87,6 +87,8 @@ def against_leaders(
             row = j
     cost = cost_of(row, epsilon)
     odds = worths[row] - cost
+    if row == 0:  # with a tolerance rivals that are nearly as good speak against the best arm: they steer only
+        odds[:] = 0.0
     odds[leader] = 0.0
     missing = still_missing(worths[row], prices[row], weights[row], level + cost)
     return judged(leader, missing, view.samples, settled), odds, missing

@@ -132,6 +132,7 @@ class Test:
     bets: bool = False  # it asks for bets on differences inside a batch, from single rewards
     pairs: bool = False  # it asks for differences of arms on the same items
     odds: Radii | None = None  # the logarithm of what speaks against each arm, where it tests each by itself
+    aside: float = 0.0  # of delta: the share of an event that odds rest on, beside the bound on sigma
     goes_with: tuple[str, str] = ("lookahead", "aim")  # the selection and the trigger that suit it best
     inside_batches: bool = False  # it compares arms inside batches: one with a single arm tells it nothing
     arms_may_come: bool = False  # it pays for arms that join later

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bestarm.core.arrays import Counts, Flags, Floats
+from bestarm.core.arrays import Flags, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.setting import Setting
 
@@ -70,37 +70,38 @@ def scatter(values: Floats, well: Flags, batch: Batch, centre: float) -> tuple[f
     |G| − 1 degrees: σ² times a non-central χ² given the past, which is stochastically larger. Errors of the
     estimates and interactions only make the noise look larger.
     """
-    means = batch.sums / batch.pulls
-    inside = np.maximum(batch.squares - batch.pulls * (means - centre) ** 2, 0.0)
-    inside[batch.pulls <= 1] = 0.0
-    residual = inside.sum()
-    freedom = float(batch.pulls.sum() - batch.pulls.shape[0])
+    residual, freedom = inside_arms(batch, centre)
     if well.any():
         weights = batch.pulls[well].astype(np.float64)
-        off = means[well] - values[batch.arms[well]]
+        off = batch.sums[well] / weights - values[batch.arms[well]]
         off -= (weights * off).sum() / weights.sum()
-        residual += (weights * off * off).sum()
+        residual += float((weights * off * off).sum())
         freedom += weights.shape[0] - 1
-    return float(residual), freedom
+    return residual, freedom
 
 
-def unexplained(
-    pulls: Counts, sums: Floats, squares: float, values: Floats, rank: int, centre: float
-) -> tuple[float, float]:
-    """Where sites are alike: the sum of squares around the fitted values, and its degrees of freedom.
+def inside_arms(batch: Batch, centre: float) -> tuple[float, float]:
+    """`Σ_k (Q_k − S_k²/n_k)`, with n_k − 1 degrees of freedom each."""
+    inside = np.maximum(batch.squares - batch.pulls * (batch.sums / batch.pulls - centre) ** 2, 0.0)
+    inside[batch.pulls <= 1] = 0.0
+    return float(inside.sum()), float(batch.pulls.sum() - batch.pulls.shape[0])
 
-    `values` are the arms' means, or least squares in so many directions as `rank` says. A batch of n pulls adds
-    to it, given the past, σ²χ² with n degrees of freedom once all directions are determined (recursive
-    residuals: Brown, Durbin and Evans 1975), and before that with as many fewer as it newly determines.
+
+def scatter_alike(values: Floats, well: Flags, batch: Batch, centre: float) -> tuple[float, float]:
+    """The same where sites are alike: nothing is common to a batch, so that one with a single arm will do.
+
+    Of the arms that were known `well` before the batch it is `Σ n_k (D_k − v_k)²`, |G| degrees: given the past
+    σ² times a non-central χ². The sum of squares around the means of all pulls so far would be larger by σ²χ²
+    too, but only for pulls that were not chosen by those means: where an arm is pulled because its mean is what
+    it is, that is not so, and the bound fails too often.
     """
-    residual, known, samples = squares, 0, 0
-    for arm in range(pulls.shape[0]):
-        if pulls[arm] > 0:
-            off = values[arm] - centre
-            residual += off * (pulls[arm] * off - 2.0 * (sums[arm] - pulls[arm] * centre))
-            known += 1
-            samples += pulls[arm]
-    return max(residual, 0.0), float(samples - min(known, rank))
+    residual, freedom = inside_arms(batch, centre)
+    if well.any():
+        weights = batch.pulls[well].astype(np.float64)
+        off = batch.sums[well] / weights - values[batch.arms[well]]
+        residual += float((weights * off * off).sum())
+        freedom += weights.shape[0]
+    return residual, freedom
 
 
 def noise_and_delta(residual: float, freedom: float, setting: Setting) -> tuple[float, float]:
@@ -114,16 +115,6 @@ def bound_and_delta(residual: float, freedom: float, setting: Setting) -> tuple[
     """The same where sigma is not known."""
     bound = scatter_bound(residual, freedom, SHARE * setting.delta)
     return min(bound, UNKNOWN), (1.0 - SHARE) * setting.delta
-
-
-def noise_of_totals(
-    pulls: Counts, sums: Floats, squares: float, values: Floats, rank: int, setting: Setting
-) -> tuple[float, float]:
-    """The same where sites are alike."""
-    if setting.sigma > 0.0:
-        return setting.sigma, setting.delta
-    residual, freedom = unexplained(pulls, sums, squares, values, rank, setting.centre)
-    return noise_and_delta(residual, freedom, setting)
 
 
 def steering_noise(residual: float, freedom: float, values: Floats, sigma: float) -> float:

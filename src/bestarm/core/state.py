@@ -28,14 +28,16 @@ class View(NamedTuple):
 class Totals(NamedTuple):
     """A state that is the total tally, and the estimates that follow from it.
 
-    `squares` is the sum of all squares around the centre, 0 where nobody asks for them. Folding changes the
-    arrays in place: whoever folds owns the state, and goes on with what is returned.
+    `residual` is a sum of squares with `freedom` degrees of freedom that says how much rewards scatter
+    (`core.scatter`), 0 where nobody asks for it. Folding changes the arrays in place: whoever folds owns the
+    state, and goes on with what is returned.
     """
 
     pulls: Counts
     sums: Floats
     estimate: View
-    squares: float
+    residual: float
+    freedom: float
 
 
 class State(Protocol):

@@ -35,7 +35,6 @@ class Likelihoods(NamedTuple):
     pulls: Counts
     sums: Floats
     estimate: View
-    squares: float
     level: float
 
 
@@ -43,19 +42,19 @@ def begin(setting: Setting) -> Likelihoods:
     """No pulls, and the constant of the threshold."""
     state = begin_separate(setting)
     level = 2.0 * normal_level(0.5 * math.log((setting.counted - 1.0) / setting.delta))
-    return Likelihoods(state.pulls, state.sums, state.estimate, 0.0, level)
+    return Likelihoods(state.pulls, state.sums, state.estimate, level)
 
 
 def fold(state: Likelihoods, batch: Batch, setting: Setting) -> Likelihoods:
     """Add a batch to the total."""
-    total = fold_separate(Totals(state.pulls, state.sums, state.estimate, state.squares), batch, setting)
-    return Likelihoods(total.pulls, total.sums, total.estimate, total.squares, state.level)
+    total = fold_separate(Totals(state.pulls, state.sums, state.estimate, 0.0, 0.0), batch, setting)
+    return Likelihoods(total.pulls, total.sums, total.estimate, state.level)
 
 
 def absorb(state: Likelihoods, arm: int, reward: float, setting: Setting) -> Likelihoods:
     """Add a single pull to the total."""
-    total = absorb_mean(Totals(state.pulls, state.sums, state.estimate, state.squares), arm, reward, setting)
-    return Likelihoods(total.pulls, total.sums, total.estimate, total.squares, state.level)
+    total = absorb_mean(Totals(state.pulls, state.sums, state.estimate, 0.0, 0.0), arm, reward, setting)
+    return Likelihoods(total.pulls, total.sums, total.estimate, state.level)
 
 
 def normal_level(x: float) -> float:

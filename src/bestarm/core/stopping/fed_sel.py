@@ -27,7 +27,6 @@ class Owned(NamedTuple):
     pulls: Counts
     sums: Floats
     estimate: View
-    squares: float
     left: Flags
     sent: int
 
@@ -35,7 +34,7 @@ class Owned(NamedTuple):
 def begin(setting: Setting) -> Owned:
     """Every arm is left, and nobody has sent anything."""
     total = begin_separate(setting)
-    return Owned(total.pulls, total.sums, total.estimate, 0.0, np.ones(setting.arms, np.bool_), 0)
+    return Owned(total.pulls, total.sums, total.estimate, np.ones(setting.arms, np.bool_), 0)
 
 
 def fold(state: Owned, batch: Batch, setting: Setting) -> Owned:
@@ -47,14 +46,14 @@ def fold(state: Owned, batch: Batch, setting: Setting) -> Owned:
     left, sent, before = state.left, state.sent, winners(state.left, setting.agents)
     if before > 0 and state.estimate.samples > 0:
         sent += before
-    total = fold_separate(Totals(state.pulls, state.sums, state.estimate, state.squares), batch, setting)
+    total = fold_separate(Totals(state.pulls, state.sums, state.estimate, 0.0, 0.0), batch, setting)
     if total.pulls.min() > 0:
         ahead = margins(total.pulls, total.estimate.values, left, before == 0, setting)
         for k in range(setting.arms):
             left[k] = left[k] and ahead[k] < 1.0
         if before == 0 or state.estimate.samples == 0:
             sent += winners(left, setting.agents)
-    return Owned(total.pulls, total.sums, total.estimate, total.squares, left, sent)
+    return Owned(total.pulls, total.sums, total.estimate, left, sent)
 
 
 def winners(left: Flags, sites: int) -> int:

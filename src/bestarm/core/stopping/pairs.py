@@ -13,7 +13,7 @@ from bestarm.core.estimate import SEPARATE
 from bestarm.core.mixture import LOG_2, one_sided
 from bestarm.core.parameters import PSEUDO_COUNT
 from bestarm.core.rules import Test
-from bestarm.core.scatter import noise_of_totals
+from bestarm.core.scatter import noise_and_delta
 from bestarm.core.setting import Setting
 from bestarm.core.state import Totals
 
@@ -38,7 +38,7 @@ def pairs(state: Totals, setting: Setting) -> Reading:
     """
     pulls, view = state.pulls, state.estimate
     leader = int(np.argmax(view.values))
-    sigma, delta = noise_of_totals(pulls, state.sums, state.squares, view.values, setting.arms, setting)
+    sigma, delta = noise_and_delta(state.residual, state.freedom, setting)
     level = math.log((setting.counted - 1) / delta)
     own = float(pulls[leader])  # Python computes much faster with its own numbers than with numpy's
     widths = np.zeros(setting.arms)
@@ -113,8 +113,7 @@ def mixture_radii(state: Totals, setting: Setting) -> Floats:
     """
     counts = state.pulls.astype(np.float64)
     rho = setting.pseudo_count
-    values = state.estimate.values
-    sigma, delta = noise_of_totals(state.pulls, state.sums, state.squares, values, setting.arms, setting)
+    sigma, delta = noise_and_delta(state.residual, state.freedom, setting)
     threshold = math.log(setting.counted / delta) + 0.5 * log1p(counts / rho)
     radii: Floats = sigma * np.sqrt(2.0 * (counts + rho) / (counts * counts) * threshold)
     return radii

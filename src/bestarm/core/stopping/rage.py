@@ -25,7 +25,6 @@ class Phases(NamedTuple):
     pulls: Counts
     sums: Floats
     estimate: View
-    squares: float
     left: Flags
     nearest: Floats
     phase: int
@@ -35,7 +34,7 @@ def begin(setting: Setting) -> Phases:
     """All arms are left, and no phase was made."""
     total = begin_linear(setting)
     arms = setting.arms
-    return Phases(total.pulls, total.sums, total.estimate, 0.0, np.ones(arms, np.bool_), np.zeros(arms), 0)
+    return Phases(total.pulls, total.sums, total.estimate, np.ones(arms, np.bool_), np.zeros(arms), 0)
 
 
 def fold(state: Phases, batch: Batch, setting: Setting) -> Phases:
@@ -44,8 +43,8 @@ def fold(state: Phases, batch: Batch, setting: Setting) -> Phases:
     if state.estimate.samples > 0:
         phase += 1
         drop(state.left, state.nearest, batch, phase, state.estimate.noise, setting)
-    total = fold_span(Totals(state.pulls, state.sums, state.estimate, state.squares), batch, setting)
-    return Phases(total.pulls, total.sums, total.estimate, total.squares, state.left, state.nearest, phase)
+    total = fold_span(Totals(state.pulls, state.sums, state.estimate, 0.0, 0.0), batch, setting)
+    return Phases(total.pulls, total.sums, total.estimate, state.left, state.nearest, phase)
 
 
 def drop(left: Flags, nearest: Floats, batch: Batch, phase: int, sigma: float, setting: Setting) -> None:

@@ -25,10 +25,10 @@ def rule_out(state: Race, setting: Setting) -> Reading:
 
     An account of i against k collects, over the batches with both, `Z += w (D_i − D_k)` and `V += w`, with `w =
     n_i n_k/(n_i + n_k)`, D being the means of the arms in the batch (`core.race` says which accounts there
-    are). Arm k is ruled out while `W_k = ½ W(rival account) + ½ Σ_j W(account of the j-th leader)/(j(j+1)) ≥
-    1/δ`, W as in `log_worths` with an account's Z and V (`core.race`). Settled when all arms but one are ruled
-    out at this moment. With ε > 0 only the leader accounts count, with Z + εV in the place of Z, and it is
-    settled with a leader a_j for which all others have W ≥ j(j+1)/δ.
+    are). Arm k is ruled out while `W_k = 0.9 W(rival account) + 0.1 Σ_j W(account of the j-th leader)/(j(j+1))
+    ≥ 1/δ`, W as in `log_worths` with an account's Z and V. Settled when all arms but one are ruled out at this
+    moment. With ε > 0 only the leader accounts count, with Z + εV in the place of Z, and it is settled with a
+    leader a_j for which all others have W ≥ j(j+1)/δ.
 
     *Proof.* Let k be the best arm, in every batch. Given the past, the difference D_i − D_k of two means of a
     batch has mean at most 0 and is σ/√w-sub-Gaussian, whatever the batch has in common; i is chosen before the

@@ -125,6 +125,7 @@ RULE_OUT_FEATURES = Test(
     sites_alike=False,
     inside_batches=True,
     odds=against_each,
+    aside=ALL_AT_ONCE,
     goes_with=("directions", "finish-span"),
     shows_index=False,
     growth=(0.35, 2.9),

@@ -12,7 +12,7 @@ from bestarm.core.breaking import Reading, read
 from bestarm.core.estimate import SPAN as SPAN_MODEL
 from bestarm.core.parameters import PSEUDO_COUNT
 from bestarm.core.rules import Test
-from bestarm.core.scatter import noise_of_totals
+from bestarm.core.scatter import noise_and_delta
 from bestarm.core.setting import Setting
 from bestarm.core.state import Totals, View
 from bestarm.core.stopping.linear import row_products
@@ -26,8 +26,7 @@ def span(state: Totals, setting: Setting) -> Reading:
 
 def noise_of_state(state: Totals, setting: Setting) -> tuple[float, float]:
     """Sigma, or the bound that takes its place, and what is left of delta."""
-    values, rank = state.estimate.values, setting.features.shape[1]
-    return noise_of_totals(state.pulls, state.sums, state.squares, values, rank, setting)
+    return noise_and_delta(state.residual, state.freedom, setting)
 
 
 def span_reading(view: View, sigma: float, delta: float, setting: Setting) -> Reading:

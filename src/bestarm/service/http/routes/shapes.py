@@ -628,7 +628,9 @@ class StandingAnswer(Shape):
     """What can be said now."""
 
     leader: str
-    error: float | None = Field(description="The leader is the best, except with probability at most this.")
+    error: float | None = Field(
+        description="The leader is the best, or within epsilon of it, except with probability at most this."
+    )
     needed: float = Field(description="The odds that rule an arm out.")
     line: str = Field(description="The same in words: 20 to 1 rules out.")
     arms: list[ArmStandingAnswer]
