@@ -32,8 +32,8 @@ SQUARES = (*SUMS, "squares")
 COLUMNS = (REWARDS, ON_ITEMS, SUMS, SQUARES)
 ASSUMES = (
     "earlier data count like the sites' own uploads. That is right if every batch is complete, none was left "
-    "out or chosen because of its results, the arms inside a batch were tried in random order, and the "
-    "measuring did not end because of its results."
+    "out or chosen because of its results, batches stand in the order in which they were made, the arms inside "
+    "a batch were tried in random order, and the measuring did not end because of its results."
 )
 
 

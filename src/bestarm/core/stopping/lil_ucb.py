@@ -15,7 +15,6 @@ from bestarm.core.state import Totals
 
 EPSILON = 0.01  # the paper's ε, no tolerance
 BOOST = 1.0  # its β
-PULLS = 9.0  # its λ ≥ ((2 + β)/β)²
 FREE_BOOST = 0.5  # the same of its heuristic, in which ε is 0
 CONSTANTS = Parameter(
     "constants",
@@ -32,12 +31,14 @@ def lil_ucb(state: Totals, setting: Setting) -> Reading:
 
     *Proof.* Jamieson et al. 2014, Theorem 2, for arms that are chosen by lil'UCB with the same constants and
     normal (or sub-Gaussian) noise: wrong with probability at most 4√(cδ') + 4cδ', with
-    c = (2+ε)/ε · (1/log(1+ε))^(1+ε). δ' is such that this is δ. With the heuristic's constants there
-    is no proof.
+    c = (2+ε)/ε · (1/log(1+ε))^(1+ε). δ' is such that this is δ, and λ as in `times_all_others`. With the
+    heuristic's constants there is no proof.
     """
     most = int(np.argmax(state.pulls))
     others = float(state.estimate.samples - state.pulls[most])
-    needed = 1.0 + (PULLS if setting.own[0] == 0.0 else 1.0 + 10.0 / setting.arms) * others
+    proven = setting.own[0] == 0.0
+    times = times_all_others(inner_delta(setting.delta)) if proven else 1.0 + 10.0 / setting.arms
+    needed = 1.0 + times * others
     share = float(state.pulls[most]) / needed
     return Reading(most, rival(state.pulls, most), np.inf, share if share >= 1.0 else min(share, ALMOST))
 
@@ -73,6 +74,20 @@ def inner_delta(delta: float) -> float:
     """
     root = math.sqrt(1.0 + delta) - 1.0
     return root * root / (4.0 * CONSTANT)
+
+
+def times_all_others(rate: float) -> float:
+    """The theorem's λ: ((2+β)/β)² · (1 + log(2 log(((2+β)/β)²/δ'))/log(1/δ')) / (1 − δ' − √(√√δ' log(1/δ'))).
+
+    It comes down to ((2+β)/β)² = 9 as δ' does to 0, and is about twice that where δ is 0.05.
+
+    >>> round(times_all_others(inner_delta(0.05)), 2)
+    18.47
+    """
+    least = ((2.0 + BOOST) / BOOST) ** 2
+    log_rate = math.log(1.0 / rate)
+    above = 1.0 + math.log(2.0 * math.log(least / rate)) / log_rate
+    return least * above / (1.0 - rate - math.sqrt(math.sqrt(math.sqrt(rate)) * log_rate))
 
 
 CONSTANT: float = (2.0 + EPSILON) / EPSILON * (1.0 / math.log(1.0 + EPSILON)) ** (1.0 + EPSILON)
