@@ -63,7 +63,8 @@ def test_a_file_can_be_got_and_nothing_else(world: Any) -> None:
         assert (DASHBOARD / name).exists()
         answer = client.post(f"/{name}")
         assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
-    assert client.post("/no-such-file.js").status_code == 404
+    for name in ("no-such-file.js", "icon.svg%00", "a" * 300, "a/" * 3000):
+        assert client.post(f"/{name}").status_code == 404
 
 
 def test_refusals_are_counted_and_written_down_once(world: Any, caplog: pytest.LogCaptureFixture) -> None:
