@@ -32,6 +32,7 @@ from bestarm.service.view.status import status
 EVERYBODY = (Role.ADMIN, Role.VIEWER, Role.AGENT)
 WATCHERS = (Role.ADMIN, Role.VIEWER)
 MOST_LINES = 1_000
+PATIENCE = 5.0  # seconds that the storage may take for the numbers of all studies
 STREAM = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second tells nginx not to gather
 
 
@@ -171,9 +172,10 @@ def router(service: Service) -> APIRouter:
         found: tuple[list[Overview], int] | None = None
         untold: dict[tuple[int, bool], int] = {}
         if await service.readiness.missing() is None:
-            with suppress(Refused):
-                untold = await asyncio.to_thread(storage.untold)
-                found = await service.look_at(token)
+            with suppress(Refused, TimeoutError):  # it may go away just now, without a word
+                async with asyncio.timeout(PATIENCE):
+                    untold = await asyncio.to_thread(storage.untold)
+                    found = await service.look_at(token)
         return Response(metrics(service, found, untold), media_type="text/plain; version=0.0.4")
 
     return routes
