@@ -140,6 +140,7 @@ def test_callers_without_a_token_shut_nobody_out(
         assert refused(server, kind) > before
     lines = (server.folder / "stderr").read_text()
     assert lines.count("(gave-way)") == 1  # in a minute, however many there were
+    assert "Traceback" not in lines
 
 
 def test_a_viewer_with_many_exports_and_streams_is_told_to_wait(server: Process) -> None:
@@ -248,3 +249,17 @@ def test_a_server_says_how_many_files_it_may_open(tmp_path: Path) -> None:
         assert server.metric("files_limit") == hard
         assert server.metric("connections_limit") < hard
         assert f"may open {hard} files" in " ".join((tmp_path / "stderr").read_text().split())
+
+
+def test_what_is_not_http_is_one_line_however_often_it_comes(server: Process) -> None:
+    before, log = refused(server, "not-http"), server.folder / "stderr"
+    said = log.read_text()
+    for _ in range(5):
+        with connect(server.url) as stranger:
+            stranger.sendall(b"hello\r\n\r\n")
+            assert stranger.recv(100).startswith(b"HTTP/1.1 400 ")
+        with connect(server.url) as stranger:
+            stranger.sendall(head("GET /healthz", Connection="Upgrade", Upgrade="websocket"))
+            assert stranger.recv(100).startswith(b"HTTP/1.1 200 ")
+    assert refused(server, "not-http") == before + 5
+    assert log.read_text().removeprefix(said).count("\n") == 1

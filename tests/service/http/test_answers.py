@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
+import threading
 from typing import Any
 
 import pytest
 
 from bestarm.service.http.app import DASHBOARD
+from bestarm.service.http.routes import watch
 
 ANYWHERE = [
     "/",
@@ -63,7 +65,8 @@ def test_a_file_can_be_got_and_nothing_else(world: Any) -> None:
         assert (DASHBOARD / name).exists()
         answer = client.post(f"/{name}")
         assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
-    assert client.post("/no-such-file.js").status_code == 404
+    for name in ("no-such-file.js", "icon.svg%00", "a" * 300, "a/" * 3000):
+        assert client.post(f"/{name}").status_code == 404
 
 
 def test_refusals_are_counted_and_written_down_once(world: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -89,3 +92,14 @@ def test_who_gave_and_took_a_token_is_in_the_log(world: Any, caplog: pytest.LogC
     assert f"token {made['id']} (agent lab-a of study ligands) was granted by {actor}" in caplog.text
     assert f"token {made['id']} (agent lab-a of study ligands) was revoked by {actor}" in caplog.text
     assert made["token"] not in caplog.text
+
+
+def test_numbers_come_when_the_storage_stops_answering(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answered a moment ago, and that is believed."""
+    client, there = world.http(world.admin_token), threading.Event()
+    assert client.get("/readyz").status_code == 200
+    monkeypatch.setattr(watch, "PATIENCE", 0.05)
+    monkeypatch.setattr(world.storage, "untold", lambda: there.wait(20))
+    assert "bestarm_storage_up 0\n" in client.get("/metrics").text
+    assert not there.is_set()
+    there.set()

@@ -285,7 +285,7 @@ def test_the_log_in_sentences(make_world: Any) -> None:
     assert [one["sentence"] for one in found["entries"]] == [
         "lab-a sent batch 1: 12 trials.", "The study was closed.",
     ]  # fmt: skip
-    for bad in ("0", "x", "1001", "9" * 30):
+    for bad in ("0", "x", "1001", "0000000011001", "9" * 30):
         with pytest.raises(Refused, match="last: it must be a whole number from 1 to 1000"):
             world.admin.call("GET", f"{PATH}/log?last={bad}")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from stored import look, pause
-from uploads import batch, small_problem
+from uploads import ARMS, batch, small_problem
 
 from bestarm.service.http.patiently import patiently
 from bestarm.service.storage import log
@@ -56,3 +57,26 @@ def test_pieces_are_made_one_at_a_time_in_a_thread_of_their_own_when_they_are_re
     assert len(made) == 7
     assert len(set(made)) == 1
     assert made[0].startswith("bestarm-export")
+
+
+def test_uploads_do_not_wait_behind_pages_that_take_long(world: Any) -> None:
+    """A viewer asked for forty reports, and a site waited 149 s for its next plan."""
+    token, done = world.token(role="agent", agent="lab-a"), threading.Event()
+    for _ in range(64):
+        asyncio.run_coroutine_threadsafe(asyncio.to_thread(done.wait), world.local._loop)
+    try:
+        upload = batch(small_problem(), "lab-a", 1).to_json(ARMS)
+        path = "/v1/studies/ligands/uploads"
+        answered = ThreadPoolExecutor(1).submit(world.http(token).post, path, json=upload)
+        assert answered.result(timeout=20).json()["position"] == 1
+    finally:
+        done.set()
+
+
+def test_a_report_counts_as_an_export(world: Any) -> None:
+    secret, exports = world.token(role="viewer"), world.app.state.service.exports
+    id = world.http(secret).get("/v1/token").json()["id"]
+    for _ in range(exports.by_token):
+        exports.take("elsewhere", id)
+    answer = world.http(secret).get("/v1/studies/ligands/report")
+    assert (answer.status_code, answer.json()["code"]) == (429, "exports-token")

@@ -337,3 +337,23 @@ def test_connections_of_one_address_are_limited(start: Any) -> None:
         assert b'"status":"ok"' in answer(other)
     assert refused(world) == {"connections-address": 1}
     assert all(open_still(stream) for stream in streams)
+
+
+@pytest.mark.parametrize("lost", [True, False], ids=["lost", "given up"])
+def test_a_stream_with_a_request_behind_it_ends_with_its_connection(
+    lost: bool, start: Callable[..., tuple[Any, Server]]
+) -> None:
+    world, server = start()
+    service = world.app.state.service
+    connection = server.connect()
+    events = head("GET /v1/studies/ligands/events", world.token(role="viewer"))
+    connection.sendall(events + HEALTH + b"\r\n")
+    assert b"200 OK" in connection.recv(100)
+    if lost:
+        connection.close()
+    else:
+        server.skip(PATIENCE + 1)
+    deadline = time.monotonic() + 5
+    while service.streams.under_way and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert service.streams.under_way == 0

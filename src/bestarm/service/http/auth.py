@@ -10,6 +10,7 @@ import time
 from starlette.requests import Request
 
 from bestarm.errors import Refused
+from bestarm.service.http.asking import ask
 from bestarm.service.http.rates import Buckets
 from bestarm.service.http.shares import Later, Shares
 from bestarm.service.storage import Storage
@@ -64,7 +65,7 @@ class Access:
         """Whether a token is for the study of this name, which may be one that the study had before."""
         if token.study == study:
             return True
-        found = self._storage.known(study) or await asyncio.to_thread(self._storage.find, study)
+        found = self._storage.known(study) or await ask(self._storage.find, study)
         return found is not None and found.id == token.study_id
 
     async def still(self, token: Token) -> bool:
@@ -86,7 +87,7 @@ class Access:
             before = token if away else None
             try:
                 async with asyncio.timeout(None if before is None else PATIENCE):
-                    token = await asyncio.to_thread(self._storage.token, hashed)
+                    token = await ask(self._storage.token, hashed)
             except (Refused, TimeoutError):
                 if before is None:
                     raise

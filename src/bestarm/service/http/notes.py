@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from bestarm.names import shown
+from bestarm.service.storage.seldom import Seldom, since
 
 log = logging.getLogger("bestarm.service")
-MINUTE = 60.0
 LONGEST = 300  # letters of a line
 
 
@@ -25,17 +25,16 @@ class Notes:
     """
 
     def __init__(self, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
-        self.counts: Counter[str] = Counter()
         self._quiet = quiet  # whoever is refused is told so, and there may be nobody else
-        self._clock = clock
-        self._written: dict[str, tuple[float, int]] = {}  # when a kind was last written down, and its count
+        self._seldom = Seldom(clock)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each kind was refused."""
+        return self._seldom.counts
 
     def refused(self, kind: str, address: str, what: str) -> None:
         """Count a refusal, and write it down if none of its kind was in the last minute."""
-        self.counts[kind] += 1
-        now, count = self._clock(), self.counts[kind]
-        at, before = self._written.get(kind, (-MINUTE, 0))
-        if now - at >= MINUTE and not self._quiet:
-            self._written[kind] = now, count
-            times = f" {count - before} times since the last such line" if count - before > 1 else ""
-            log.warning("refused%s (%s), from %s: %s", times, kind, address, shown(what)[:LONGEST])
+        times = self._seldom.times(kind)
+        if times and not self._quiet:
+            log.warning("refused%s (%s), from %s: %s", since(times), kind, address, shown(what)[:LONGEST])

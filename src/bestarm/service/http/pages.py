@@ -35,9 +35,15 @@ class Pages(StaticFiles):
     """Static files under a strict policy."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        if scope["method"] not in ("GET", "HEAD") and self.lookup_path(path)[1] is None:
+        if scope["method"] not in ("GET", "HEAD") and not self._has(path):
             raise HTTPException(404)  # for any method
         return await super().get_response(path, scope)
+
+    def _has(self, path: str) -> bool:
+        try:
+            return self.lookup_path(path)[1] is not None
+        except (OSError, ValueError):  # no file can be called so
+            return False
 
     def file_response(
         self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope, status_code: int = 200

@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from starlette.responses import StreamingResponse
 
 MOST_REST = 0.05  # seconds
 
+T = TypeVar("T")
+
 _maker = ThreadPoolExecutor(1, "bestarm-export")
+_printer = ThreadPoolExecutor(1, "bestarm-report")
 
 
 def patiently(pieces: Iterator[str], media_type: str) -> StreamingResponse:
     """A streamed answer that is made as fast as it is read, and not faster than others can bear."""
     return StreamingResponse(_made(pieces), media_type=media_type)
+
+
+async def printed(page: Callable[[], T]) -> T:
+    """A page that takes long to make, one after the other, and beside the long answers."""
+    return await asyncio.get_running_loop().run_in_executor(_printer, page)
 
 
 async def _made(pieces: Iterator[str]) -> AsyncIterator[str]:

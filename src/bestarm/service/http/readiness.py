@@ -6,6 +6,7 @@ import asyncio
 import time
 
 from bestarm.errors import Refused
+from bestarm.service.http.asking import ask
 from bestarm.service.storage import Storage
 from bestarm.service.storage.storage import AWAY
 
@@ -26,7 +27,7 @@ class Readiness:
         """What is missing, in a sentence; None if the server is ready."""
         if self._question is None or (self._question.done() and time.monotonic() - self._asked_at >= BELIEVED):
             self._asked_at = time.monotonic()
-            self._question = asyncio.create_task(asyncio.to_thread(self._storage.ping))
+            self._question = asyncio.create_task(ask(self._storage.ping))
         try:
             async with asyncio.timeout(PATIENCE):
                 await asyncio.shield(self._question)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from bestarm.errors import Refused, ServiceError
 from bestarm.protocol.messages import UnknownArm
+from bestarm.service.http.asking import ask
 from bestarm.service.http.auth import Access, Trusted
 from bestarm.service.http.connections.door import Door
 from bestarm.service.http.events import Hub
@@ -46,7 +47,7 @@ class Service:
 
     async def study(self, name: str) -> Charter:
         """The study of this name; refused if there is none."""
-        study = self.storage.known(name) or await asyncio.to_thread(self.storage.find, name)
+        study = self.storage.known(name) or await ask(self.storage.find, name)
         if study is None:
             raise Refused(f"there is no study {name[:70]!r}.", "unknown-study", 404)
         return study
@@ -92,7 +93,7 @@ class Service:
             if not watched:
                 continue
             try:
-                lengths = await asyncio.to_thread(self.storage.lengths, list(watched))
+                lengths = await ask(self.storage.lengths, list(watched))
                 for study_id, length in lengths.items():
                     if length > watched[study_id].length:
                         await self.storage.look(watched[study_id].study)

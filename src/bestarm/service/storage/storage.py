@@ -48,6 +48,7 @@ from bestarm.service.storage.overview import Beside, Charter, Judged, Overview
 from bestarm.service.storage.packing import gather
 from bestarm.service.storage.pending import Pending
 from bestarm.service.storage.schema import prepare
+from bestarm.service.storage.seldom import Seldom, since
 from bestarm.service.storage.shelf import Shelf
 from bestarm.service.storage.tables import entries, tokens
 from bestarm.service.storage.tables import studies as study_rows
@@ -79,6 +80,7 @@ class Storage:
         self.engine = open_memory() if url is None else open_engine(url)
         self.now = now
         self.counters = Counters()
+        self._failures = Seldom()
         self.grown: Grown = lambda ledger: None  # called by the writer after a commit
         self._ledgers: dict[int, Ledger] = {}
         self._read_lately: deque[tuple[int, Ledger]] = deque()  # by the loader, for the writer
@@ -130,8 +132,10 @@ class Storage:
             connection.execute(select(tokens.c.id).limit(1))
 
     def report(self, what: str, error: Exception) -> None:
-        """Write down a failure of the storage."""
-        logger.error("%s: %s", what, _first_line(error))
+        """Write down a failure of the storage, once a minute: while it is away every request fails."""
+        times = self._failures.times(what)
+        if times:
+            logger.error("%s%s: %s", what, since(times), _first_line(error))
 
     # Studies
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -28,10 +28,13 @@ TEMPLATE = "report.html.jinja"
 MOST_REPLAYED = 10_000  # entries: looking at each takes about as long as it took to take them
 
 
-def report(overview: Overview, rows: Sequence[Any], now: datetime, stale_after: float) -> str:
-    """One HTML page that needs nothing else; `rows` are the log's, up to what the overview knows."""
+def report(overview: Overview, rows: Iterable[Any], now: datetime, stale_after: float) -> str:
+    """One HTML page that needs nothing else; `rows` are the log's, up to what the overview knows.
+
+    They are not read if there are too many of them.
+    """
     found = status(overview, now, stale_after)
-    short = len(rows) <= MOST_REPLAYED
+    short = overview.length <= MOST_REPLAYED
     since = ruled_out_since(overview.study.method, rows) if short else None
     versions = {"bestarm": __version__, "protocol": str(PROTOCOL), "storage": STORAGE}
     return _template().render(

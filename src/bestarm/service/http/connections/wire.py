@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+from collections import deque
 from typing import Any, cast
 
 from fastapi import FastAPI
 from uvicorn import Config
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from bestarm.service.http.connections.door import Phase
@@ -28,6 +30,11 @@ LATE = {
 }
 
 
+# uvicorn writes a line for every request that is not HTTP; here they are counted, and noted once a minute.
+QUIET = logging.getLogger("bestarm.service.wire")
+QUIET.setLevel(logging.ERROR)
+
+
 class Wire(HttpToolsProtocol):
     """uvicorn's HTTP, which by itself waits for a head, a body or a reader without end."""
 
@@ -39,11 +46,13 @@ class Wire(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.logger = QUIET
         self.service = service_of(config)
         self.phase = self._part = Phase.HEAD  # the part of a request that comes: its head, its body, or none
         self.since = 0.0
         self.address: str | None = None
         self._beside = 0  # bytes of this request that were not its body
+        self._asked: deque[RequestResponseCycle] = deque()  # requests without a whole answer, in their order
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))  # a server's reads and writes
@@ -55,6 +64,7 @@ class Wire(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.service.door.leave(self)
+        self._forget()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -73,6 +83,7 @@ class Wire(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
+        self._asked.append(self.cycle)
         self._part = Phase.BODY
 
     def on_body(self, body: bytes) -> None:
@@ -84,6 +95,8 @@ class Wire(HttpToolsProtocol):
         self._part = Phase.IDLE
 
     def on_response_complete(self) -> None:
+        while self._asked and self._asked[0].response_complete:
+            self._asked.popleft()
         super().on_response_complete()
         self._unset_keepalive_if_required()  # the door knows how long this may take
         self.look()
@@ -128,6 +141,7 @@ class Wire(HttpToolsProtocol):
         self.give_way()
 
     def give_way(self) -> None:
+        self._forget()
         if self.phase in (Phase.UNREAD, Phase.ENDING, Phase.BODY):
             self.transport.abort()
         else:
@@ -146,10 +160,15 @@ class Wire(HttpToolsProtocol):
         head = b"".join(b"%s: %s\r\n" % line for line in lines)
         self.transport.write(STATUS_LINE[status] + head + b"\r\n" + body)
         self.transport.close()
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        self._forget()
         self.look()
+
+    def _forget(self) -> None:
+        """Nobody hears the answers that are still made. uvicorn tells only the last of several requests so."""
+        for cycle in self._asked:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self._asked.clear()
 
     @property
     def _peer(self) -> str:

@@ -17,7 +17,7 @@ from bestarm.errors import Refused
 from bestarm.service.http.bodies import answer
 from bestarm.service.http.events import TOGETHER, Page, follow
 from bestarm.service.http.metrics import metrics
-from bestarm.service.http.patiently import patiently
+from bestarm.service.http.patiently import patiently, printed
 from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import AgentName, StudyName, answers, text
 from bestarm.service.http.service import Service
@@ -32,6 +32,7 @@ from bestarm.service.view.status import status
 EVERYBODY = (Role.ADMIN, Role.VIEWER, Role.AGENT)
 WATCHERS = (Role.ADMIN, Role.VIEWER)
 MOST_LINES = 1_000
+PATIENCE = 5.0  # seconds that the storage may take for the numbers of all studies
 STREAM = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second tells nginx not to gather
 
 
@@ -97,7 +98,7 @@ def router(service: Service) -> APIRouter:
         last: Annotated[str, Query(description="How many, at most 1000.")] = "50",
     ) -> Response:
         await access.allow(request, WATCHERS, study)
-        if not (last.isascii() and last.isdigit() and 1 <= int(last[:9]) <= MOST_LINES):
+        if not (last.isascii() and last.isdigit() and len(last) < 16 and 1 <= int(last) <= MOST_LINES):
             raise Refused(f"last: it must be a whole number from 1 to {MOST_LINES}.", "refused", 422)
         overview = await service.look(study)
         length = overview.length
@@ -150,14 +151,15 @@ def router(service: Service) -> APIRouter:
     async def reported(request: Request, study: StudyName) -> Response:
         from bestarm.service.view.report import report  # few ask for it, and Jinja takes a moment
 
-        await access.allow(request, WATCHERS, study)
+        token = await access.allow(request, WATCHERS, study)
+        service.exports.hold(request, token.id)  # it reads as much, and takes longer
         overview = await service.look(study)
 
         def made() -> str:
-            rows = list(storage.entries(overview.study, overview.length))
+            rows = storage.entries(overview.study, overview.length)
             return report(overview, rows, storage.now(), limits.stale_after)
 
-        page = await asyncio.to_thread(made)
+        page = await printed(made)
         return Response(page, 200, {"Content-Security-Policy": POLICY}, "text/html")
 
     @routes.get(
@@ -170,9 +172,10 @@ def router(service: Service) -> APIRouter:
         found: tuple[list[Overview], int] | None = None
         untold: dict[tuple[int, bool], int] = {}
         if await service.readiness.missing() is None:
-            with suppress(Refused):
-                untold = await asyncio.to_thread(storage.untold)
-                found = await service.look_at(token)
+            with suppress(Refused, TimeoutError):  # it may go away just now, without a word
+                async with asyncio.timeout(PATIENCE):
+                    untold = await asyncio.to_thread(storage.untold)
+                    found = await service.look_at(token)
         return Response(metrics(service, found, untold), media_type="text/plain; version=0.0.4")
 
     return routes
