@@ -115,10 +115,10 @@ class Differences:
     @property
     def sentence(self) -> str:
         """What they are."""
-        apart = ", by themselves" if self.alone else ""
+        which = "These" if self.alone else "All"
         return (
             f"Differences to {self.to}, the {self.role}: averages over the batches that had both arms. "
-            f"All intervals hold together{apart}, at any time, with probability at least {self.holds:g}. "
+            f"{which} intervals hold together, at any time, with probability at least {self.holds:g}. "
             "The study decides by its own test, not by them: an arm may be ruled out while its interval still "
             "has 0 in it."
         )

@@ -44,6 +44,22 @@ def share(evidence: float) -> str:
     return "under 1 %" if rounded == 0 and evidence > 0.0 else f"{min(rounded, 99)} %"
 
 
+def still(low: int, high: int) -> str:
+    """About how many more, with the two leading digits that a guess deserves.
+
+    >>> still(9, 302), still(10449, 10451)
+    ('about 9 to 300', 'about 10,000')
+    """
+    ends = [f"{value:,}" if value < 10 else f"{_two_digits(value):,}" for value in (low, high)]
+    return f"about {' to '.join(dict.fromkeys(ends))}"
+
+
+def _two_digits(value: int) -> int:
+    """As the dashboard rounds, halves upward."""
+    unit: int = 10 ** (len(str(value)) - 2)
+    return (2 * value + unit) // (2 * unit) * unit
+
+
 def count(number: int, thing: str) -> str:
     """So many things.
 
@@ -107,7 +123,7 @@ def headline(found: Mapping[str, Any]) -> str:
 def so_far(found: Mapping[str, Any]) -> str:
     """What can be said of an open study that has data."""
     verdict, rest = found["verdict"], found["remaining"]
-    more = "" if rest is None else f"; about {number(rest['low'])} to {number(rest['high'])} samples to go"
+    more = "" if rest is None else f"; {still(rest['low'], rest['high'])} samples to go"
     said = "" if found["standing"]["error"] is None else f" {found['standing']['sentence']}"
     return f"{verdict['leader']} leads, evidence {share(verdict['evidence'])}{more}.{said}"
 

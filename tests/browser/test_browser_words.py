@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 from serving import Process
 
-from bestarm.shown import share
+from bestarm.shown import share, still
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,41 @@ def test_words(page: Page, expression: str, words: str) -> None:
 def test_shares_are_rounded_as_the_server_rounds_them(page: Page) -> None:
     values = [k / 1000 for k in range(-3, 1010)] + [1e-9, 0.9999999, 0.005, 0.995, 5.0]
     assert ask(page, "shared/words.js", f"{values}.map(m.percent)") == [share(value) for value in values]
+
+
+def test_guesses_are_rounded_as_the_shell_rounds_them(page: Page) -> None:
+    guesses = [(low, 7 * low + 5) for low in [*range(1, 400), 949, 950, 995, 1049, 1050, 99499, 10**6 + 1]]
+    said = ask(
+        page, "shared/words.js", f"{[list(one) for one in guesses]}.map(([low, high]) => m.more({{low, high}}))"
+    )
+    assert said == [f"{still(low, high)} more" for low, high in guesses]
+
+
+@pytest.mark.parametrize(
+    ("typed", "ends"),
+    [
+        ("0 to 100", [0, 100]),
+        ("0-100", [0, 100]),
+        ("0 – 100", [0, 100]),
+        ("0;1", [0, 1]),
+        ("0, 1.2", [0, 1.2]),
+        ("-1,5 to 2,5", [-1.5, 2.5]),
+        ("-5 -1", [-5, -1]),
+        ("all", "all"),  # the server says what is wrong with it
+    ],
+)
+def test_a_range_as_people_write_it(typed: str, ends: object, page: Page) -> None:
+    said = {"name": "s", "arms": "A\nB", "rewards": "normal", "reward_range": typed}
+    problem = ask(page, "act/create.js", f"m.asked({json.dumps(said)}).problem")
+    assert problem["reward_range"] == ends
+    assert problem["rewards"] == "normal"  # as the form shows; a range alone would mean "bounded"
+
+
+def test_of_arms_with_nothing_against_them_the_better_one_comes_first(page: Page) -> None:
+    arms = [{"arm": arm, "odds": odds} for arm, odds in (("C", 0.9), ("D", 30.0), ("B", 1.0), ("A", 1.0))]
+    known = [{"arm": arm, "rank": rank} for arm, rank in (("C", 3), ("D", 4), ("B", 2), ("A", 1))]
+    found = ask(page, "study/standing.js", f"m.ordered({json.dumps({'arms': arms, 'leader': 'A'})}, {known})")
+    assert [one["arm"] for one in found] == ["A", "B", "C", "D"]
 
 
 def test_waits_grow_and_end_at_half_a_minute(page: Page) -> None:

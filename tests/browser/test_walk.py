@@ -139,6 +139,9 @@ def test_a_newcomers_walk(look: str, theme: str, fresh: Process, open_window: Ca
     seen("offline", second.page)
     second.page.reload()
     expect(line).to_contain_text("Not connected")
+    second.page.goto("about:blank")
+    second.page.goto(links[1])  # the invitation once more, as whoever has lost the tab does
+    expect(line).to_contain_text("Not connected")
     assert fresh_uploads(page) == 1
     second.window.context.set_offline(False)
     expect(line).to_contain_text("Connected")

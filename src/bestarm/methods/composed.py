@@ -117,14 +117,19 @@ class Method:
         return self.rules.read(state, self.setting)
 
     def judge(self, state: Any, reading: Reading | None = None) -> Verdict:
-        """What a state says, in names; `reading` is the state's, if it is known already."""
+        """What a state says, in names; `reading` is the state's, if it is known already.
+
+        A test that compares inside batches knows nothing before two batches had the same arms: the first one
+        names the rivals of the next. What steers is a guess until then, and no evidence.
+        """
         names, reading = self.problem.arms, reading or self.read(state)
+        compared = self.test.odds is None or settled(reading) or np.ptp(state.accounts[0], axis=1).any()
         return Verdict(
             bool(settled(reading)),
             names[reading.leader],
             names[reading.challenger],
             float(reading.breaking_index),
-            float(reading.evidence),
+            float(reading.evidence) if compared else 0.0,
             int(state.pulls.sum()),
         )
 

@@ -263,8 +263,8 @@ class Server:
         return self.numbers.get(agent, len(self.numbers))
 
     def _made(self, anew: Fold) -> Fold:
-        """A new reading of the log, with all uploads."""
-        for upload in self.past.uploads(anew.uploads):
+        """A new reading of the log, with all uploads so far; a database that is replayed has later ones."""
+        for upload in self.past.uploads(anew.uploads, self.known.uploads):
             anew.add(upload, self.number(upload.agent))
         return anew
 

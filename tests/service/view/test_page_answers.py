@@ -268,6 +268,7 @@ def test_the_late_end_counts_on_the_slower_of_two_paces() -> None:
 def test_nothing_is_foreseen_while_hardly_anybody_said_yes() -> None:
     told = Told(rewards="yes-no")
     hundred = [1.0] * 3 + [0.0] * 97
+    told.upload("lab-a", A=hundred[3:], B=hundred[3:], C=hundred[3:])
     told.upload("lab-a", A=[*hundred, 1.0], B=hundred, C=hundred[1:])
     found = told.shown()
     assert found["verdict"]["evidence"] > 0.0
@@ -275,6 +276,45 @@ def test_nothing_is_foreseen_while_hardly_anybody_said_yes() -> None:
     assert "to go" not in so_far(found)
     told.upload("lab-a", A=hundred, B=hundred, C=hundred)
     assert told.shown()["remaining"]["low"] > 0
+
+
+@pytest.mark.parametrize("fields", [{}, {"rewards": "yes-no"}, {"rewards": "bounded", "reward_range": [0, 1]}])
+def test_a_first_batch_is_no_evidence_however_large_it_is(fields: dict[str, Any]) -> None:
+    """It names the rivals of the next; what steers until then is a guess, which grows with the samples."""
+    told = Told(**fields)
+    told.upload("lab-a", **{arm: [0.0, 1.0] * 100 for arm in MEANS})
+    found = told.shown()
+    assert found["samples"] == 600
+    assert (found["verdict"]["evidence"], found["progress"], found["remaining"]) == (0.0, "0 %", None)
+    assert found["standing"]["error"] == 1.0
+    told.upload("lab-a", A=[0.0, 1.0, 1.0] * 60, B=[0.0, 1.0] * 90, C=[0.0, 1.0] * 90)
+    assert told.shown()["verdict"]["evidence"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (0.52, "A (0.52) was less far ahead of B (0.5) than before."),
+        (0.9, "A (0.9) was ahead of B (0.5), and yet more is needed than it seemed."),
+    ],
+)
+def test_only_what_is_so_explains_a_fall(first: float, said: str) -> None:
+    """The scatter is measured: where it turns out larger, the evidence falls though the leader did well."""
+    told = Told()
+    for _ in range(2):
+        told.upload("lab-a", A=[0.7, 0.5] * 3, B=[0.6, 0.4] * 3, C=[0.3, 0.1] * 3)
+    told.upload("lab-b", A=[first + 2.0, first - 2.0] * 3, B=[2.5, -1.5] * 3, C=[2.2, -1.8] * 3)
+    assert told.answers()["changes"][0].endswith(f": in it {said}")
+
+
+def test_a_leader_that_is_behind_where_both_were_is_not_said_to_be_better() -> None:
+    told = Told()
+    told.upload("lab-a", A=[0.9, 0.8] * 6, B=[0.5, 0.4] * 6, C=[0.3, 0.1] * 6)
+    told.upload("lab-b", A=[0.5, 0.4] * 3, B=[0.6, 0.4] * 3, C=[0.3, 0.1] * 3)
+    assert told.answers()["better"].startswith(
+        "A is below B, the next best, by 0.05 in the batches that had both, though all batches together put it "
+        "in front; nothing is sure yet, from -0."
+    )
 
 
 @pytest.mark.parametrize(("budget", "word"), [(60, "will"), (90, "may"), (100_000, "")])

@@ -72,7 +72,7 @@ def test_differences_come_with_the_leader_and_are_near_the_truth() -> None:
 def test_with_a_control_both_are_there_and_each_holds_by_itself() -> None:
     control, leader = shown(ledger_for(uploads(40), control="C"))["differences"]
     assert (control["to"], control["role"], leader["role"]) == ("C", "control", "leader")
-    assert "by themselves" in control["sentence"]
+    assert "These intervals hold together" in control["sentence"]
     first = {row["arm"]: row["difference"] for row in control["arms"]}["A"]
     assert first == pytest.approx(0.1, abs=0.1)
     early = shown(ledger_for(uploads(1), control="C"))["differences"]

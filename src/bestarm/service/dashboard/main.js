@@ -46,14 +46,15 @@ async function mayAct(signal) {
 
 /** Take a token from an invitation, out of the address bar, and go where it leads. */
 async function enter(token, study) {
-  session.forget();
+  const known = session.bench()?.token === token; // it opens without a network, too
+  if (!known) session.forget();
   session.keep(token);
   history.replaceState(null, "", "#/");
   try {
-    const { role } = await read("v1/token");
+    const { role } = known ? { role: "agent" } : await read("v1/token");
     location.hash = role === "agent" ? "#/bench" : `#/studies/${encodeURIComponent(study)}`;
   } catch (error) {
-    refused(error);
+    refused(error, () => enter(token, study));
   }
 }
 
@@ -66,8 +67,8 @@ function decoded(name) {
   }
 }
 
-/** A refusal that will last: another token may help, or another page. */
-function refused(error) {
+/** A refusal that will last: another token may help, or another page; else trying again. */
+function refused(error, again = open) {
   current.abort();
   notice.clear();
   if (error instanceof Refusal && error.status === 401) {
@@ -76,7 +77,7 @@ function refused(error) {
     return signIn(error.message);
   }
   if (!(error instanceof Refusal)) console.error(error);
-  notice.tell(error.message);
+  notice.tell(error.message, ...(error.lasting ? [] : ["Try again", again]));
   return undefined;
 }
 
@@ -104,8 +105,7 @@ function signIn(problem = "") {
       else await open();
     } catch (failure) {
       session.forget();
-      const sentence = failure instanceof Refusal ? failure.message : "The server can't be reached.";
-      say(error, sentence);
+      say(error, failure.message);
       input.select();
     }
   });

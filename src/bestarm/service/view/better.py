@@ -73,6 +73,11 @@ def _by(overview: Overview, row: dict[str, Any], other: str, role: str, sign: fl
             f"({low:.3g} to {high:.3g}); that it is {side} was settled by the study's test, which makes more "
             "of the same data than this interval"
         )
-    else:
+    elif (side == "above") == better:
         sure = f"so far; by how much is not sure yet, from {low:.3g} to {high:.3g}"
+    else:
+        sure = (
+            "in the batches that had both, though all batches together put it in front; nothing is sure yet, "
+            f"from {low:.3g} to {high:.3g}"
+        )
     return f"{side} {other}, {role}, by {abs(apart):.3g} {sure}"

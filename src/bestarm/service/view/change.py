@@ -41,7 +41,9 @@ def _step(overview: Overview, k: int) -> str:
     if by_hand:
         return _because(before, judged.verdict, by_hand)
     moved = _moved(before, judged.verdict)
-    return f"With batch {judged.sequence} of {judged.agent} {moved}" + _in_it(overview, judged, upload, before)
+    earlier = [sent for _, sent in overview.lately[:k]]
+    why = _in_it(overview, judged, upload, before, earlier)
+    return f"With batch {judged.sequence} of {judged.agent} {moved}{why}"
 
 
 def _by_hand(overview: Overview, uploads: int) -> list[Happened]:
@@ -66,18 +68,31 @@ def _moved(before: Verdict, after: Verdict) -> str:
     return evidence
 
 
-def _in_it(overview: Overview, judged: Judged, upload: Upload, before: Verdict) -> str:
+def _in_it(overview: Overview, judged: Judged, upload: Upload, before: Verdict, earlier: list[Upload]) -> str:
     """What a batch said of the two arms in front, where it explains a fall; and a full stop."""
-    if judged.verdict.evidence >= before.evidence or before.leader == before.challenger:
+    same = share(judged.verdict.evidence) == share(before.evidence)
+    if same or judged.verdict.evidence > before.evidence or before.leader == before.challenger:
         return "."
-    names = overview.arms
-    means = {names[arm]: row[1] / row[0] for arm, row in upload.tally.rows.items() if row[0]}
-    rival = before.challenger
-    if before.leader not in means or rival not in means:
+    leader, rival = (overview.arms.index(name) for name in (before.leader, before.challenger))
+    found = _means(upload, leader, rival)
+    if found is None:
         return "."
-    first, second = means[before.leader], means[rival]
-    up = overview.method.problem.goal == HIGHEST
-    better = second > first if up else second < first
-    if better:
-        return f": in it {rival} ({second:.3g}) did better than {before.leader} ({first:.3g})."
-    return f": in it {before.leader} ({first:.3g}) was less far ahead of {rival} ({second:.3g}) than before."
+    first, second, _ = found
+    up = 1.0 if overview.method.problem.goal == HIGHEST else -1.0
+    ahead = up * (first - second)
+    if ahead < 0.0:
+        return f": in it {before.challenger} ({second:.3g}) did better than {before.leader} ({first:.3g})."
+    said = f": in it {before.leader} ({first:.3g}) was"
+    known = [one for one in (_means(sent, leader, rival) for sent in earlier) if one is not None]
+    if sum(weight * (up * (one - other) - ahead) for one, other, weight in known) > 0.0:
+        return f"{said} less far ahead of {before.challenger} ({second:.3g}) than before."
+    return f"{said} ahead of {before.challenger} ({second:.3g}), and yet more is needed than it seemed."
+
+
+def _means(upload: Upload, one: int, other: int) -> tuple[float, float, float] | None:
+    """The means of two arms in a batch, and how much their difference tells; None if it had not both."""
+    rows = [upload.tally.rows.get(arm) for arm in (one, other)]
+    if any(row is None or not row[0] for row in rows):
+        return None
+    (pulls, total), (pulls_other, total_other) = ((row[0], row[1]) for row in rows if row is not None)
+    return total / pulls, total_other / pulls_other, pulls * pulls_other / (pulls + pulls_other)

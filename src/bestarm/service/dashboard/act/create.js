@@ -21,14 +21,16 @@ const MORE = [
   { name: "sites", label: "Sites", options: [["differ", "may differ"], ["alike", "are alike, all the time"]] },
 ];
 const USUAL = { goal: "highest", rewards: "normal", sites: "differ" };
+const RANGE = /^\s*(-?[\d.,]*\d)(?:\s*(?:[a-z]+|[–,;])\s*|\s+|\s*-\s*)(-?[\d.,]*\d)\s*$/i;
 const NUMBERS = ["budget", "delta", "epsilon", "sigma"];
 
 /** What the server is asked for, from what was typed. */
 export function asked(said) {
   const problem = { name: said.name, arm: said.arms.split("\n").map((name) => name.trim()).filter(Boolean).map((name) => ({ name })) };
+  if (said.reward_range) problem.rewards = said.rewards; // which a range alone would change
   for (const [key, value] of Object.entries(said)) {
     if (["name", "arms", "agents"].includes(key) || !value || USUAL[key] === value) continue;
-    if (key === "reward_range") problem[key] = value.split(/\s*(?:to|–|,|;|\s)\s*/).map(Number);
+    if (key === "reward_range") problem[key] = RANGE.exec(value)?.slice(1).map((end) => Number(end.replace(",", "."))) ?? value;
     else problem[key] = NUMBERS.includes(key) ? Number(value) : value;
   }
   return { problem, ...(said.agents ? { agents: Number(said.agents) } : {}) };

@@ -11,7 +11,7 @@ export class Refusal extends Error {
   }
 
   get lasting() {
-    return this.status < 500 && this.status !== 429 && this.status !== 408;
+    return this.status > 0 && this.status < 500 && this.status !== 429 && this.status !== 408;
   }
 }
 
@@ -29,6 +29,8 @@ export async function call(path, { method = "GET", body, headers = {}, signal } 
     cache: "no-store",
     credentials: "omit",
     redirect: "error",
+  }).catch((error) => {
+    throw error.name === "AbortError" ? error : new TypeError("The server can't be reached.");
   });
   if (response.ok) return response;
   const refusal = await response.json().catch(() => ({}));

@@ -3,16 +3,7 @@
 /** Read anew for every drawing, since the theme may have changed. */
 export function colours() {
   const style = getComputedStyle(document.documentElement);
-  const of = (name) => style.getPropertyValue(`--${name}`).trim();
-  return {
-    card: of("card"),
-    ink: of("ink"),
-    soft: of("soft"),
-    line: of("line"),
-    leader: of("leader"),
-    fill: of("fill"),
-    rival: of("rival"),
-    good: of("good"),
-    font: style.fontFamily,
-  };
+  const names = ["card", "ink", "soft", "line", "leader", "fill", "rival", "good"];
+  const found = names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]);
+  return { ...Object.fromEntries(found), font: style.fontFamily };
 }

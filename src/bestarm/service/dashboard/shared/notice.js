@@ -24,8 +24,8 @@ export function clear() {
   live.hidden = true;
 }
 
-/** A sentence with a button to make it go away. */
-export const tell = (text) => put(text, "Close", () => (strip.hidden = true));
+/** A sentence with a button, to make it go away unless something else is said. */
+export const tell = (text, label = "Close", act = () => (strip.hidden = true)) => put(text, label, act);
 
 /** How the connection to a study does. */
 export function connection({ state, since, until }, retry) {

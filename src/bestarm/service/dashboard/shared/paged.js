@@ -60,21 +60,12 @@ export class Paged {
 
   /** Put rows in order, and touch only those that are not in their place. */
   place(rows) {
-    let next = this.body.firstElementChild;
     const wanted = new Set(rows);
-    while (next && !wanted.has(next)) {
-      const gone = next;
-      next = next.nextElementSibling;
-      gone.remove();
-    }
+    for (const row of [...this.body.children]) if (!wanted.has(row)) row.remove();
+    let next = this.body.firstElementChild;
     for (const row of rows) {
       if (row === next) next = next.nextElementSibling;
       else this.body.insertBefore(row, next);
-      while (next && !wanted.has(next)) {
-        const gone = next;
-        next = next.nextElementSibling;
-        gone.remove();
-      }
     }
   }
 }

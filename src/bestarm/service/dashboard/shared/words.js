@@ -21,9 +21,6 @@ export function more({ low, high }) {
   return from === to ? `about ${count(to)} more` : `about ${count(from)} to ${count(to)} more`;
 }
 
-/** 1, or −1 where the lowest mean is the best. */
-export const upward = (problem) => (problem.goal === "lowest" ? -1 : 1);
-
 /** A name inside a sentence: not too long, and kept from turning the sentence's direction. */
 export function named(name, most = 60) {
   const letters = [...name];

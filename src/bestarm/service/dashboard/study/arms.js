@@ -106,7 +106,7 @@ export class Arms {
     const { problem, intervals } = this.status;
     if (this.shown.to) return this.shown.sentence;
     if (arms.some((arm) => arm.low !== null)) {
-      return `All intervals hold together, at any time, with probability at least ${digitsOf(1 - problem.delta)}.`;
+      return `All intervals hold together, at any time, with probability at least ${Number((1 - problem.delta).toPrecision(6))}.`;
     }
     const tried = arms.filter((arm) => arm.pulls > 0).length;
     if (tried === arms.length) return "Estimated means.";
@@ -163,7 +163,6 @@ const relative = (share) => (share === null || share === undefined ? "" : ` · $
 const described = (problem, name) => problem.arm.find((arm) => arm.name === name)?.description ?? name;
 
 const NOWHERE = { value: null, low: null, high: null };
-const digitsOf = (value) => String(Number(value.toPrecision(6)));
 
 function row(arm) {
   const parts = {

@@ -58,7 +58,7 @@ export class Glance {
   }
 
   longer({ verdict, state, end, remaining, samples, arms }) {
-    let [text, small] = ["Not known yet", "the first uploads will tell"];
+    let [text, small] = ["Not known yet", "the next uploads will tell"];
     if (state === "closed") {
       text = { budget: "Budget used up", deadline: "Deadline past" }[end?.reason] ?? "Closed";
       small = verdict.stopped ? "no uploads are taken" : `${end?.said} ${end?.later}`;
@@ -78,7 +78,7 @@ export class Glance {
     const box = this.part("silent");
     box.classList.toggle("alarm", silent.length > 0);
     if (!silent.length) {
-      say(box, sites.length ? "all are heard of" : "");
+      say(box, sites.length ? "none is silent" : "");
       return;
     }
     silent.sort((a, b) => a.last_seen.localeCompare(b.last_seen));

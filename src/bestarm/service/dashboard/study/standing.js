@@ -9,9 +9,11 @@ const LINE = 75; // per cent of the track: where an arm is ruled out
 /** How far a bar reaches, in per cent of the track; the logarithm of the odds grows with the samples. */
 export const reach = (odds, needed) => Math.min(Math.max(Math.log(odds) / Math.log(needed), 0) * LINE, 100);
 
-/** Who may still be the best comes first: the leader, then those with the least against them. */
-export const ordered = ({ arms, leader }) =>
-  [...arms].sort((a, b) => (b.arm === leader) - (a.arm === leader) || a.odds - b.odds);
+/** Who may still be the best comes first: the leader, then those with the least against them, then the best. */
+export const ordered = ({ arms, leader }, known) =>
+  arms
+    .map((arm, k) => ({ ...arm, rank: known[k].rank }))
+    .sort((a, b) => (b.arm === leader) - (a.arm === leader) || Math.max(a.odds, 1) - Math.max(b.odds, 1) || a.rank - b.rank);
 
 export class Standing {
   constructor(page) {
@@ -37,7 +39,7 @@ export class Standing {
     box.hidden = standing.error === null || !status.samples;
     if (box.hidden) return;
     say(part(this.page, "standing-line"), standing.line);
-    this.table.show(ordered(standing));
+    this.table.show(ordered(standing, status.arms));
   }
 
   fill(element, arm) {
