@@ -2,8 +2,14 @@
 
 /** Read anew for every drawing, since the theme may have changed. */
 export function colours() {
-  const style = getComputedStyle(document.documentElement);
-  const names = ["card", "ink", "soft", "line", "leader", "fill", "rival", "good"];
-  const found = names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]);
-  return { ...Object.fromEntries(found), font: style.fontFamily };
+  const probe = document.body.appendChild(document.createElement("i"));
+  const style = getComputedStyle(probe);
+  const named = (name) => {
+    probe.style.color = `var(--${name})`;
+    return [name, style.color];
+  };
+  const found = ["card", "ink", "soft", "line", "leader", "fill", "rival", "good"].map(named);
+  const font = style.fontFamily;
+  probe.remove();
+  return { ...Object.fromEntries(found), font };
 }
