@@ -220,7 +220,7 @@ class Options:
                 "there is no problem: give a problem.toml, or for instance --means 0.9,0.8,0.7 --sigma 0.3."
             )
         if self.means is not None:
-            more = {key: given.pop(key) for key in ("items", "reward_range") if key in given}
+            more: dict[str, Any] = {key: given.pop(key) for key in ("items", "reward_range") if key in given}
             kind = ALIASES.get(self.rewards or "", self.rewards)
             if kind == YES_NO and self.sigma is None:
                 more["rewards"] = YES_NO  # without a sigma the method is told what the rewards are
