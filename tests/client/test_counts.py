@@ -127,11 +127,12 @@ def test_what_is_no_counts_gets_a_sentence(tmp_path: Path, counts: Any) -> None:
 
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     server = RealServer(YES_NO, name="sharp")
-    counts = {"A": (np.int64(10), np.float32(1)), "B": np.array([10, 2])}
+    counts: dict[str, Any] = {"A": (np.int64(10), np.float32(1)), "B": np.array([10, 2])}
+    right: dict[str, Any] = {"A": (10, 2), "B": np.array([10, 3])}
     with opened(server, tmp_path / "lab.db") as lab:
         assert lab.tell_counts(counts, "monday")
         assert not lab.tell_counts(counts, "monday")
-        assert lab.correct_counts("monday", {"A": (10, 2), "B": np.array([10, 3])})
+        assert lab.correct_counts("monday", right)
         assert len(lab.ask(np.int64(3))) == 3  # type: ignore[arg-type]
     assert tallies(server) == [{"A": [10, 1.0], "B": [10, 2.0]}]  # as they were sent
 
