@@ -25,6 +25,16 @@ def write_cell(value: T) -> T | str:
     return value
 
 
+def column(name: str) -> str:
+    """The name of a column of counts, however somebody writes it.
+
+    >>> column("Arm"), column("squares"), column("sum of squares"), column("Sum_of_squares")
+    ('arm', 'squares', 'squares', 'squares')
+    """
+    plain = name.casefold()
+    return "squares" if plain.replace("_", " ") == "sum of squares" else plain
+
+
 def read_cell(text: str) -> str:
     """The text that was written, or that somebody typed without an apostrophe.
 

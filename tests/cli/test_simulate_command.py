@@ -196,6 +196,17 @@ def test_the_method_is_told_that_rewards_are_yes_or_no_unless_it_is_told_a_sigma
     assert simulated(*words, "yes-no", "--sigma", "0.5")["parameters"]["stopping"] != "two-by-two"
 
 
+def test_bounded_rewards_without_a_file(call: Call) -> None:
+    words = ("--rewards", "bounded", "--runs", "4", "--engine", "rounds", "--agents", "3")
+    assert simulated("--means", "0.9,0.2", *words)["parameters"]["stopping"] == "betting"
+    wide = simulated("--means", "90,20", "--reward-range", "0,100", *words)
+    assert (wide["parameters"]["stopping"], wide["wrong"]["count"]) == ("betting", 0)
+    told = simulated("--means", "0.9,0.2", "--sigma", "0.5", *words)
+    assert told["parameters"]["stopping"] == "rule-out"
+    code, _, err = call("simulate", "--means", "90,20", *words)
+    assert (code, "from 0.0 to 1.0, the reward_range" in err) == (2, True)
+
+
 def test_a_warning_is_one_line_without_a_file_name() -> None:
     process = bestarm("simulate", *QUICK, "--rewards", "bernoulli")
     assert process.returncode == 0

@@ -56,6 +56,19 @@ def test_a_site_from_ask_to_leave(study: Call) -> None:
     assert Path("ligands.journals/ligands/anna.db").exists()
 
 
+def test_an_arm_is_withdrawn_with_a_reason_or_without(study: Call) -> None:
+    assert read(study, "study", "arm", "withdraw", "ligands", "C")["sentence"] == "C was withdrawn."
+    with bestarm.open_study("sqlite:///ligands.db", "ligands") as found:
+        found.add_arm("D")
+        assert found.withdraw_arm("D") == "D was withdrawn."
+
+
+def test_a_study_that_ends_before_it_begins_says_so_once(call: Call) -> None:
+    create = ("study", "create", "--name", "late", "--arms", "A,B", "--deadline", "2020-01-31")
+    assert call(*create)[0] == 0
+    assert call("ask")[2].count("Nothing was measured yet.") == 1
+
+
 def test_two_sites_in_one_folder(study: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = read(study, "ask", "-n", "2")
     theirs = read(study, "ask", "-n", "2", "--agent", "ben")

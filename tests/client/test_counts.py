@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from fake_server import FakeServer
 from real_server import RealServer
@@ -114,6 +115,28 @@ def test_counts_that_can_not_be(tmp_path: Path, counts: dict[str, Any], words: s
     assert len(tallies(server)) == 1
 
 
+@pytest.mark.parametrize("counts", [None, [("A", 10, 1)], {"A": 10}, {"A": None}, {"A": (10, object())}])
+def test_what_is_no_counts_gets_a_sentence(tmp_path: Path, counts: Any) -> None:
+    with opened(RealServer(YES_NO, name="sharp"), tmp_path / "lab.db") as lab:
+        with pytest.raises(UserError, match="it must have a row for each arm, as in"):
+            lab.tell_counts(counts)
+        assert lab.tell_counts({"A": (10, 1), "B": (10, 2)}, "monday")
+        with pytest.raises(UserError, match="it must have a row for each arm, as in"):
+            lab.correct_counts("monday", counts)
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    server = RealServer(YES_NO, name="sharp")
+    counts: dict[str, Any] = {"A": (np.int64(10), np.float32(1)), "B": np.array([10, 2])}
+    right: dict[str, Any] = {"A": (10, 2), "B": np.array([10, 3])}
+    with opened(server, tmp_path / "lab.db") as lab:
+        assert lab.tell_counts(counts, "monday")
+        assert not lab.tell_counts(counts, "monday")
+        assert lab.correct_counts("monday", right)
+        assert len(lab.ask(np.int64(3))) == 3  # type: ignore[arg-type]
+    assert tallies(server) == [{"A": [10, 1.0], "B": [10, 2.0]}]  # as they were sent
+
+
 def test_trials_under_way_come_first(tmp_path: Path) -> None:
     with opened(RealServer(YES_NO, name="sharp"), tmp_path / "lab.db") as lab:
         lab.ask(1)
@@ -149,6 +172,13 @@ def test_a_file_has_a_name_of_its_own(tmp_path: Path) -> None:
     path.write_text("arm,pulls,sum\nA,2,1.5\n")
     assert worksheet.read_counts(path)[1] != name
     assert name.startswith("day.csv/")
+
+
+@pytest.mark.parametrize("name", ["squares", "sum of squares", "Sum of Squares", "sum_of_squares"])
+def test_the_sum_of_squares_may_be_called_so(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "day.csv"
+    path.write_text(f"arm,pulls,sum,{name}\nA,2,1.5,1.25\n")
+    assert worksheet.read_counts(path)[0] == {"A": [2, 1.5, 1.25]}
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])

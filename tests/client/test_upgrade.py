@@ -114,6 +114,18 @@ def test_an_upload_that_waits_is_sent_with_the_same_bytes(tmp_path: Path, server
         assert lab.ask()[0].number == 9
 
 
+def test_an_audit_says_which_uploads_have_no_receipt(tmp_path: Path, server: Heard) -> None:
+    none = "The journal has no receipt of the 2 uploads that were sent before, so they were not compared."
+    with lab_of(copy(tmp_path, "lab-a"), "lab-a", server) as lab:
+        found = lab.audit()
+        assert (found.holds, found.uploads, str(found)) == (True, 0, none)
+        for trial in lab.ask(4):
+            lab.tell(trial, 0.5)
+        found = lab.audit()
+        assert (found.holds, found.uploads) == (True, 1)
+        assert str(found) == f"The server's log has the last upload of this site, as sent. {none}"
+
+
 def test_a_process_that_dies_on_the_way_leaves_the_journal_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,7 +65,7 @@ Example:
 def withdraw(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The study.")],
     arm: Annotated[str, typer.Argument(metavar="ARM", help="The arm.")],
-    reason: Annotated[str, typer.Option(help="Why: anything but its rewards.")],
+    reason: Annotated[str, typer.Option(help="Why: anything but its rewards.", show_default=False)] = "",
     url: Url = None,
     token: Token = None,
     agent: Agent = None,

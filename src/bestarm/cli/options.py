@@ -96,6 +96,14 @@ class Options:
         typer.Option(help="How far from the best the answer may be; overrides the file's.  [default: 0]"),
     ] = None
     rewards: Rewards = None
+    reward_range: Annotated[
+        str | None,
+        typer.Option(
+            metavar="0,1",
+            help="Between what bounded rewards lie; overrides the file's.  [default: 0,1 with --means and "
+            "--rewards bounded]",
+        ),
+    ] = None
     table: Annotated[
         Path | None,
         typer.Option(
@@ -198,6 +206,8 @@ class Options:
     def _read_problem(self, table: dict[str, list[float]] | None) -> Problem:
         given: dict[str, Any] = {"sigma": self.sigma, "delta": self.delta, "epsilon": self.epsilon}
         given["items"] = self.items
+        if self.reward_range is not None:
+            given["reward_range"] = numbers("--reward-range", self.reward_range)
         given = {key: value for key, value in given.items() if value is not None}
         if self.problem is not None and self.means is not None:
             raise UserError("a problem file and --means are both given; the means belong into the file.")
@@ -210,11 +220,13 @@ class Options:
                 "there is no problem: give a problem.toml, or for instance --means 0.9,0.8,0.7 --sigma 0.3."
             )
         if self.means is not None:
-            items = {"items": True} if given.pop("items", False) else {}
-            problem = override(Problem.quick(numbers("--means", self.means), **given), items)
-            # Without a sigma the method is told what the rewards are.
-            told = self.sigma is None and ALIASES.get(self.rewards or "", self.rewards) == YES_NO
-            return override(problem, {"rewards": YES_NO} if told else {})
+            more: dict[str, Any] = {key: given.pop(key) for key in ("items", "reward_range") if key in given}
+            kind = ALIASES.get(self.rewards or "", self.rewards)
+            if kind == YES_NO and self.sigma is None:
+                more["rewards"] = YES_NO  # without a sigma the method is told what the rewards are
+            if kind == BOUNDED:
+                more.setdefault("reward_range", [0.0, 1.0])
+            return override(Problem.quick(numbers("--means", self.means), **given), more)
         assert table is not None
         return Problem(list(table), name=self.table.stem if self.table else "table", **given)
 
@@ -294,7 +306,7 @@ def override(problem: Problem, given: dict[str, Any]) -> Problem:
     if not given:
         return problem
     table = problem.to_dict()
-    if "sigma" in given and problem.rewards == BOUNDED:
+    if "sigma" in given and "reward_range" not in given and problem.rewards == BOUNDED:
         del table["reward_range"]
         say("--sigma replaces the file's reward_range, so rewards are not limited to it.")
     return Problem.from_dict(table | given)

@@ -35,6 +35,7 @@ Examples:
   bestarm simulate problem.toml --rates 3,1,1,0.2 --offline 1:50:200 --leave 2:100
   bestarm simulate --means 0.9,0.8,0.7 --sigma 0.3 --noise 0.25 --offsets 0,0.1,-0.2 --drift 0.1
   bestarm simulate --means 0.05,0.04,0.04 --rewards yes-no --offsets 0,0.5,-0.5 --agents 3
+  bestarm simulate --means 60,50,45 --rewards bounded --reward-range 0,100
   bestarm simulate --table measured.csv --sigma 0.3 --format json
 
 The answer is within epsilon of the best arm with probability at least 1 − delta. samples is every pull of

@@ -465,8 +465,9 @@ def outlook(lab: Lab, uploads: int | None = None) -> str:
     site = lab.status()
     if lab.verdict is not None:
         late = f" {count(site['told'], 'reward')} came later; `bestarm leave` sends them for the record."
-        said = f" {lab.agent.last_words}" if lab.agent.last_words else ""
-        return ending(lab.verdict) + said + (late if site["told"] else "")
+        end, words = ending(lab.verdict), lab.agent.last_words
+        said = f" {words}" if words and words not in end else ""
+        return end + said + (late if site["told"] else "")
     if lab.closed:
         kept = site["told"] + sum(upload.tally.samples for upload in lab.agent.uploads)
         rest = f" {count(kept, 'reward')} that it did not take stay in this journal." if kept else ""

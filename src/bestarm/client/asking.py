@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import index
 
 from bestarm.client.journal import JournalError
 from bestarm.client.lines import asked_lines
@@ -41,8 +42,7 @@ class Asking:
 
     def ask(self, n: int, wait: float | None) -> list[Trial]:
         """`n` trials, or fewer if no more are to be had; `waiting_for` says why there are none."""
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise UserError(f"n is {n!r}; it must be a whole number of at least 1.")
+        n = _checked(n)
         if self.link.journal.closed and not self.link.agent.finished:
             self._look_again()
         with self.link.lock:
@@ -169,3 +169,14 @@ class Asking:
             self._passes, self.link.notice = items.passes(trial.item), items.again()
             log.warning("%s", self.link.notice)
         return replace(trial, item=items.label(trial.item))
+
+
+def _checked(n: object) -> int:
+    """How many trials, as an int of Python; numpy has others."""
+    try:
+        number = 0 if isinstance(n, bool) else index(n)  # type: ignore[arg-type]
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise UserError(f"n is {n!r}; it must be a whole number of at least 1.")
+    return number

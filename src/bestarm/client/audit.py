@@ -12,11 +12,15 @@ from bestarm.client.receipts import Receipt
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What came out: how many uploads were compared, and what is wrong with some, a sentence each."""
+    """What came out: how many uploads were compared, and what is wrong with some, a sentence each.
+
+    `unknown` are uploads before those, of which the journal has no receipts.
+    """
 
     uploads: int
     unproven: int
     wrong: tuple[str, ...]
+    unknown: int = 0
 
     @property
     def holds(self) -> bool:
@@ -28,14 +32,28 @@ class Audit:
 
         >>> print(Audit(2, 0, ()))
         The server's log has all 2 uploads of this site, as sent.
+        >>> print(Audit(0, 0, (), 1))
+        The journal has no receipt of the one upload that was sent before, so it was not compared.
         """
         if self.wrong:
             return " ".join(self.wrong)
         if not self.uploads:
-            return "This site has sent nothing yet."
+            return self._unknown or "This site has sent nothing yet."
         many = f"all {self.uploads:,} uploads" if self.uploads > 1 else "the one upload"
+        if self.unknown:
+            many = f"the last {self.uploads:,} uploads" if self.uploads > 1 else "the last upload"
         before = f" {self.unproven:,} of them have no receipt, and were compared by what they say."
-        return f"The server's log has {many} of this site, as sent." + before * bool(self.unproven)
+        said = f"The server's log has {many} of this site, as sent." + before * bool(self.unproven)
+        return f"{said} {self._unknown}".rstrip()
+
+    @property
+    def _unknown(self) -> str:
+        if not self.unknown:
+            return ""
+        they = f"{self.unknown:,} uploads that were sent before, so they were"
+        if self.unknown == 1:
+            they = "one upload that was sent before, so it was"
+        return f"The journal has no receipt of the {they} not compared."
 
 
 def audit(exchange: Exchange) -> Audit:
@@ -53,7 +71,8 @@ def audit(exchange: Exchange) -> Audit:
         sent = exchange.answered + exchange.journal.sent
     for sequence in sorted(number for number in log if number > sent and number not in known):
         wrong.append(f"Upload {sequence} is in the log, and this site did not send it.")
-    return Audit(len(receipts), sum(not one.digest for one in receipts), tuple(wrong))
+    unknown = sum(1 for number in log if number <= sent and number not in known)
+    return Audit(len(receipts), sum(not one.digest for one in receipts), tuple(wrong), unknown)
 
 
 def _log(exchange: Exchange) -> dict[int, dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 from bestarm.client.corrections import change, check_reason, counts_tally
 from bestarm.client.identity import Said
 from bestarm.client.link import Link
-from bestarm.client.telling import Telling, check_arm, number_of
+from bestarm.client.telling import Telling, check_arm, number_of, rows_of
 from bestarm.errors import UserError
 from bestarm.protocol.messages import Trial
 
@@ -47,7 +47,7 @@ class Correcting:
             known = [one for one in self.link.journal.all_counted() if one.name == name and name]
             if not known:
                 raise UserError(f"no counts were told under the name {name!r}; tell them.")
-            rows = {arm: list(row) for arm, row in counts.items()}
+            rows = rows_of(counts)
             if known[0].counts == rows:
                 return False
             counts_tally(self.link.exchange, rows, self.link.journal.plan_of(known[0].sequence))

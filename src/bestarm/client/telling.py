@@ -72,7 +72,7 @@ class Telling:
         """Record a batch that was added up elsewhere; False if it was known already by its name."""
         link = self.link
         with link.lock:
-            body = json.dumps({arm: list(row) for arm, row in counts.items()})
+            body = json.dumps(rows_of(counts))
             known = link.journal.counted(name) if name else None
             if known is not None:
                 if known == body:
@@ -142,6 +142,28 @@ class Telling:
         raise UserError(
             f"trial {number} was told {before!r} and now {now!r}; if that was a mistake, correct it."
         )
+
+
+def rows_of(counts: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Counts as JSON has them, with Python's numbers in the place of numpy's; a sentence if they are none.
+
+    >>> rows_of({"A": (5000, 251)})
+    {'A': [5000, 251]}
+    """
+    try:
+        rows = {arm: list(row) for arm, row in counts.items()}
+        return dict(json.loads(json.dumps(rows, default=_plain)))
+    except (AttributeError, TypeError):
+        form = "a row for each arm, as in {'A': (5000, 251), 'B': (5000, 203)}"
+        raise UserError(f"counts is {counts!r}; it must have {form}.") from None
+
+
+def _plain(value: Any) -> int | float:
+    """A number of numpy as one of Python."""
+    try:
+        return index(value)
+    except TypeError:
+        return float(value)
 
 
 def number_of(trial: Trial | int) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bestarm.cells import NUMBER, read_cell, write_cell
+from bestarm.cells import NUMBER, column, read_cell, write_cell
 from bestarm.client.excel import is_excel, read_rows, write_rows
 from bestarm.errors import UserError
 from bestarm.protocol.messages import Trial
@@ -110,8 +110,8 @@ def _lines(
 def read_counts(path: str | os.PathLike[str]) -> tuple[dict[str, list[object]], str]:
     """The counts of a CSV file, arm by arm, and a name for them: that of the file and what is in it.
 
-    The columns are arm, pulls, sum and, where it is needed, squares; with items arm, pulls, sum, rival, pairs,
-    differences, squared_differences; between commas, semicolons or tabs.
+    The columns are arm, pulls, sum and, where it is needed, squares (or sum of squares); with items arm, pulls,
+    sum, rival, pairs, differences, squared_differences; between commas, semicolons or tabs.
     """
     text = _text(path)
     names, lines = _counted(path, text)
@@ -138,7 +138,7 @@ def _counted(path: object, text: str) -> tuple[tuple[str, ...], list[tuple[int, 
         except csv.Error as error:
             refusal = f"it can't be read as CSV: {error}"
             continue
-        names = tuple(name.casefold() for name in header)
+        names = tuple(column(name) for name in header)
         if names in COUNTS:
             return names, lines
     raise UserError(f"{path}: {refusal}.")

@@ -206,7 +206,7 @@ class Study:
         more = {} if features is None else {"features": list(features)}
         return str(self._call("POST", "/arms", {"arm": arm, "reason": reason} | more)["sentence"])
 
-    def withdraw_arm(self, arm: str, reason: str) -> str:
+    def withdraw_arm(self, arm: str, reason: str = "") -> str:
         """Take an arm out, as if it had never been there, for a reason that must not be its rewards."""
         return str(self._call("POST", "/arms/withdraw", {"arm": arm, "reason": reason})["sentence"])
 
