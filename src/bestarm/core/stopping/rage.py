@@ -20,11 +20,16 @@ from bestarm.core.state import Totals, View
 
 
 class Phases(NamedTuple):
-    """The total, which arms are `left`, how near each is to its end, and how many phases there were."""
+    """The total, which arms are `left`, how near each is to its end, and how many phases there were.
+
+    It has all that a total has, so that another test may end the phases.
+    """
 
     pulls: Counts
     sums: Floats
     estimate: View
+    residual: float
+    freedom: float
     left: Flags
     nearest: Floats
     phase: int
@@ -33,8 +38,8 @@ class Phases(NamedTuple):
 def begin(setting: Setting) -> Phases:
     """All arms are left, and no phase was made."""
     total = begin_linear(setting)
-    arms = setting.arms
-    return Phases(total.pulls, total.sums, total.estimate, np.ones(arms, np.bool_), np.zeros(arms), 0)
+    left, nearest = np.ones(setting.arms, np.bool_), np.zeros(setting.arms)
+    return Phases(total.pulls, total.sums, total.estimate, 0.0, 0.0, left, nearest, 0)
 
 
 def fold(state: Phases, batch: Batch, setting: Setting) -> Phases:
@@ -43,8 +48,18 @@ def fold(state: Phases, batch: Batch, setting: Setting) -> Phases:
     if state.estimate.samples > 0:
         phase += 1
         drop(state.left, state.nearest, batch, phase, state.estimate.noise, setting)
-    total = fold_span(Totals(state.pulls, state.sums, state.estimate, 0.0, 0.0), batch, setting)
-    return Phases(total.pulls, total.sums, total.estimate, state.left, state.nearest, phase)
+    before = Totals(state.pulls, state.sums, state.estimate, state.residual, state.freedom)
+    total = fold_span(before, batch, setting)
+    return Phases(
+        total.pulls,
+        total.sums,
+        total.estimate,
+        total.residual,
+        total.freedom,
+        state.left,
+        state.nearest,
+        phase,
+    )
 
 
 def drop(left: Flags, nearest: Floats, batch: Batch, phase: int, sigma: float, setting: Setting) -> None:
