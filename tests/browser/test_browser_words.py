@@ -91,6 +91,14 @@ def test_a_range_as_people_write_it(typed: str, ends: object, page: Page) -> Non
     assert problem["rewards"] == "normal"  # as the form shows; a range alone would mean "bounded"
 
 
+def test_items_are_asked_for(page: Page) -> None:
+    said = {"name": "s", "arms": "A\nB", "items": "yes", "unit": "", "agents": "3"}
+    body = {"problem": {"name": "s", "arm": [{"name": "A"}, {"name": "B"}], "items": True}, "agents": 3}
+    assert ask(page, "act/create.js", f"m.asked({json.dumps(said)})") == body
+    del said["items"], body["problem"]["items"]
+    assert ask(page, "act/create.js", f"m.asked({json.dumps(said | {'items': ''})})") == body
+
+
 def test_of_arms_with_nothing_against_them_the_better_one_comes_first(page: Page) -> None:
     arms = [{"arm": arm, "odds": odds} for arm, odds in (("C", 0.9), ("D", 30.0), ("B", 1.0), ("A", 1.0))]
     known = [{"arm": arm, "rank": rank} for arm, rank in (("C", 3), ("D", 4), ("B", 2), ("A", 1))]

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ RUN_COLUMNS = (
     *("variant", "method", "parameters", "seed", "run", "instance_seed"),
     *("samples", "communications", "switches", "unsent", "finished", "arm", "best", "wrong"),
 )
+COUNTED = ("samples", "communications", "switches", "finished", "best", "wrong")
 SURE = 0.95  # of the intervals
 
 
@@ -103,12 +105,16 @@ def write_runs(folder: Path, points: Iterable[Point], runs: Runs) -> None:
 
 def write_summary(folder: Path) -> None:
     """Write `summary.csv`, from `runs.csv` alone."""
-    groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    groups: dict[tuple[str, ...], list[list[str]]] = {}
     with (folder / RUNS).open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            groups.setdefault((row["experiment"], row["variant"], row["gap"]), []).append(row)
+        rows = csv.reader(file)
+        names = next(rows)
+        group = itemgetter(*map(names.index, ("experiment", "variant", "gap")))
+        for row in rows:
+            groups.setdefault(group(row), []).append(row)
+    lines = (summarise(dict(zip(names, zip(*same, strict=True), strict=True))) for same in groups.values())
     columns = [field.name for field in fields(Line)]
-    write_table(folder / SUMMARY, columns, (_plain(asdict(summarise(rows))) for rows in groups.values()))
+    write_table(folder / SUMMARY, columns, (_plain(asdict(line)) for line in lines))
 
 
 def read_numbers(folder: Path) -> Numbers:
@@ -117,22 +123,20 @@ def read_numbers(folder: Path) -> Numbers:
         return Numbers(_line(row) for row in csv.DictReader(file))
 
 
-def summarise(rows: Sequence[dict[str, str]]) -> Line:
-    """One line of the summary, from rows of `runs.csv` that differ in their run only."""
-    first = rows[0]
-    samples = np.array([float(row["samples"]) for row in rows])
-    sent = np.array([float(row["communications"]) for row in rows])
-    finished = sum(int(row["finished"]) for row in rows)
+def summarise(columns: Mapping[str, Sequence[str]]) -> Line:
+    """One line of the summary, from columns of `runs.csv` whose rows differ in their run only."""
+    counted = {name: np.array(columns[name], dtype=np.float64) for name in COUNTED}
+    runs = counted["samples"].size
     copied = [field.name for field in fields(Line)][:11]  # experiment to method: the same in all rows
     return _line(
-        {name: first[name] for name in copied},
-        runs=len(rows),
-        best=sum(int(row["best"]) for row in rows),
-        wrong=sum(int(row["wrong"]) for row in rows),
-        unfinished=len(rows) - finished,
-        **_interval("samples", samples),
-        **_interval("communications", sent),
-        switches=float(np.mean([float(row["switches"]) for row in rows])),
+        {name: columns[name][0] for name in copied},
+        runs=runs,
+        best=int(counted["best"].sum()),
+        wrong=int(counted["wrong"].sum()),
+        unfinished=runs - int(counted["finished"].sum()),
+        **_interval("samples", counted["samples"]),
+        **_interval("communications", counted["communications"]),
+        switches=float(counted["switches"].mean()),
     )
 
 
@@ -147,10 +151,10 @@ def _interval(name: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[
     """Mean, standard error and Student's interval of the mean; the interval of one run is a point."""
     mean, error, half = float(values.mean()), 0.0, 0.0
     if values.size > 1:
-        from scipy.stats import t
+        from scipy.special import stdtrit  # Student's quantiles, without all of scipy.stats
 
         error = float(values.std(ddof=1) / math.sqrt(values.size))
-        half = float(t.ppf(0.5 + SURE / 2, values.size - 1)) * error
+        half = float(stdtrit(values.size - 1, 0.5 + SURE / 2)) * error
     return {
         name: mean,
         f"{name}_low": mean - half,
@@ -167,7 +171,7 @@ def _run_rows(point: Point, runs: Runs) -> Iterator[dict[str, Any]]:
         assert problem.means is not None
         merits = problem.merits(problem.means)
         best = np.flatnonzero(merits == merits.max()).tolist()
-        wrong = is_wrong(merits, problem.epsilon)
+        wrong = is_wrong(merits, problem.epsilon).tolist()
         what = cell.describe() | {
             "experiment": point.experiment,
             "instance": problem.name if problem.linear else "fixed",
@@ -176,20 +180,28 @@ def _run_rows(point: Point, runs: Runs) -> Iterator[dict[str, Any]]:
             "parameters": json.dumps(dict(cell.parameters), sort_keys=True),
             "instance_seed": instance_seed,
         }
+        row = {column: what.get(column) for column in RUN_COLUMNS}
         for run, numbers in zip(cell.numbers, runs.numbers(cell).tolist(), strict=True):
             outcome = Outcome(*numbers)
             arm, finished = int(outcome.arm), bool(outcome.stopped)
-            answer = {
-                "finished": finished,
+            yield row | {
+                "run": run,
+                "samples": _whole(outcome.samples),
+                "communications": _whole(outcome.communications),
+                "switches": _whole(outcome.switches),
+                "unsent": _whole(outcome.unsent),
+                "finished": int(finished),
                 "arm": problem.arms[arm] if finished and cell.method != LOWER_BOUND else "",
-                "best": finished and arm in best,
-                "wrong": finished and bool(wrong[arm]),
+                "best": int(finished and arm in best),
+                "wrong": int(finished and wrong[arm]),
             }
-            row = {**what, "run": run, **_plain(outcome._asdict() | answer)}
-            yield {column: row[column] for column in RUN_COLUMNS}
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Whole numbers without a point, True as 1."""
-    whole = {name for name, value in row.items() if isinstance(value, int | float) and value % 1 == 0}
-    return {name: int(value) if name in whole else value for name, value in row.items()}
+    """Numbers as `_whole` has them."""
+    return {name: _whole(value) if isinstance(value, int | float) else value for name, value in row.items()}
+
+
+def _whole(value: float) -> float:
+    """A whole number without a point, True as 1."""
+    return int(value) if value % 1 == 0 else value

@@ -19,6 +19,7 @@ const MORE = [
   { name: "epsilon", label: "Difference that does not matter", type: "number", help: "An option that close to the best is good enough." },
   { name: "sigma", label: "How much single results scatter", type: "number", help: "Only if known for sure; else it is measured." },
   { name: "sites", label: "Sites", options: [["differ", "may differ"], ["alike", "are alike, all the time"]] },
+  { name: "items", label: "Substrates, documents, patients", options: [["", "one trial each"], ["yes", "tried with several options each"]] },
 ];
 const USUAL = { goal: "highest", rewards: "normal", sites: "differ" };
 const RANGE = /^\s*(-?[\d.,]*\d)(?:\s*(?:[a-z]+|[–,;])\s*|\s+|\s*-\s*)(-?[\d.,]*\d)\s*$/i;
@@ -31,7 +32,7 @@ export function asked(said) {
   for (const [key, value] of Object.entries(said)) {
     if (["name", "arms", "agents"].includes(key) || !value || USUAL[key] === value) continue;
     if (key === "reward_range") problem[key] = RANGE.exec(value)?.slice(1).map((end) => Number(end.replace(",", "."))) ?? value;
-    else problem[key] = NUMBERS.includes(key) ? Number(value) : value;
+    else problem[key] = NUMBERS.includes(key) ? Number(value) : key === "items" || value;
   }
   return { problem, ...(said.agents ? { agents: Number(said.agents) } : {}) };
 }
