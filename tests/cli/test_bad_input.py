@@ -44,7 +44,7 @@ SENTENCES = [
     ((*GIVEN, "--jobs", "0"), "jobs is 0"),
     ((*GIVEN, "--jobs", "2", "--cluster", "tcp://here:1"), "--jobs and --cluster are both given"),
     ((*GIVEN, "--engine", "rapid"), "engine is 'rapid'; it must be one of events, rounds."),
-    ((*GIVEN, "--rewards", "bounded"), "needs a problem with a reward_range"),
+    ((*GIVEN, "--rewards", "bounded", "--reward-range", "0,0.7"), "from 0.0 to 0.7, the reward_range"),
     ((*GIVEN, "--rewards", "table"), "rewards=table needs a table"),
     (
         (*GIVEN, "--rewards", "exact"),

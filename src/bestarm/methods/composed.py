@@ -123,7 +123,8 @@ class Method:
         names the rivals of the next. What steers is a guess until then, and no evidence.
         """
         names, reading = self.problem.arms, reading or self.read(state)
-        compared = self.test.odds is None or settled(reading) or np.ptp(state.accounts[0], axis=1).any()
+        accounts = getattr(state, "accounts", np.zeros(0))
+        compared = settled(reading) or not accounts.size or np.ptp(accounts[0], axis=1).any()
         return Verdict(
             bool(settled(reading)),
             names[reading.leader],
