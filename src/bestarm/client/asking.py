@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from operator import index
+from typing import Any
 
 from bestarm.client.journal import JournalError
 from bestarm.client.lines import asked_lines
@@ -171,10 +172,10 @@ class Asking:
         return replace(trial, item=items.label(trial.item))
 
 
-def _checked(n: object) -> int:
+def _checked(n: Any) -> int:
     """How many trials, as an int of Python; numpy has others."""
     try:
-        number = 0 if isinstance(n, bool) else index(n)  # type: ignore[arg-type]
+        number = 0 if isinstance(n, bool) else index(n)
     except TypeError:
         number = 0
     if number < 1:

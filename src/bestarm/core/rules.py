@@ -139,6 +139,7 @@ class Test:
     shows_index: bool = True  # its breaking index tells a person more than its evidence
     growth: tuple[float, float] | None = (0.6, 1.6)  # evidence e of N samples: the end is near N e⁻ᵃ to N e⁻ᵇ
     waver: float = 0.3  # of the samples so far: its evidence may fall back before it gets there
+    delta_in_selection: bool = False  # what a smaller δ costs is paid where arms are chosen, not here
     how: str = ""  # what it does, in words that follow its name
     proven: bool = True  # its answers are wrong with probability at most δ, and there is a proof
     yes_no: bool = False  # it is about outcomes that are 0 or 1, and nothing else

@@ -202,7 +202,7 @@ def more_arms_cost_evidence(test: Test, who: str) -> None:
 
 def a_smaller_delta_costs_evidence(test: Test, who: str) -> None:
     """Who wants to be surer waits longer: δ is a part of the threshold, if it is not one of the selection."""
-    if test.growth is None and test.only_with:
+    if test.delta_in_selection:
         return
     method = _method(test)
     stricter = _with(method, delta=method.setting.delta / 100)

@@ -100,6 +100,7 @@ LIL_UCB = Test(
     parameters=(CONSTANTS,),
     shows_index=False,
     growth=None,
+    delta_in_selection=True,
     only_with=("lil-ucb",),
     how="stops when one arm has most of the pulls, and",
 )
