@@ -13,8 +13,9 @@ from scipy.integrate import quad
 from scipy.stats import binom, gamma, halfnorm, norm
 
 import bestarm
+from bestarm.core.batch import Batch
 from bestarm.core.mixture import log_below, log_worths
-from bestarm.core.scatter import log_squeezed, scatter_bound
+from bestarm.core.scatter import inside_arms, log_squeezed, scatter_bound
 from bestarm.core.stopping.two_by_two import RATIOS, log_tables
 from bestarm.core.tally import Tally
 from bestarm.methods import Method
@@ -41,6 +42,16 @@ def test_far_tails(z: float) -> None:
     exact = float(norm.logcdf(z))
     assert exact - 2.4e-7 - 1e-12 * abs(exact) <= here <= exact  # never too high: the promise rests on it
     assert here <= float(norm.logcdf(z)) + 1e-9
+
+
+def test_what_speaks_for_an_arm_never_turns_against_it() -> None:
+    """Far below 0 the squares of a mixture cancel; their rounding would rule out the best of all arms."""
+    random = np.random.default_rng(2)
+    z = -(10.0 ** random.uniform(2.0, 12.0, 2000))
+    found = log_worths(z * 10.0, np.full(z.size, 91.0), 1.0, 9.0)
+    exact = math.log(2.0) - 0.5 * math.log(100.0 / 9.0) - np.log(-z * math.sqrt(2.0 * math.pi))
+    assert np.allclose(found, exact, atol=2e-4)
+    assert (found < 0.0).all()
 
 
 def exact_log_e(x: float, freedom: float) -> float:
@@ -81,6 +92,34 @@ def test_sigma_stays_below_its_bound() -> None:
         below, plain = below + fell, plain + low
     assert below / runs < 0.05 - 3 * math.sqrt(0.05 / runs)
     assert plain / runs > 0.5
+
+
+@pytest.mark.parametrize("sites", ["differ", "alike"])
+@pytest.mark.parametrize("level", [0.0, 1e9])
+def test_sigma_stays_below_its_bound_where_rounding_takes_the_scatter(sites: str, level: float) -> None:
+    """Whole numbers around 1e9: their squares have no digits left for how they differ."""
+    problem = bestarm.Problem(["A", "B", "C"], sites=sites)
+    method, random = bestarm.method("sharp", problem, 3), np.random.default_rng(3)
+    ends = []
+    for _ in range(30):
+        state, lowest = method.begin(), math.inf
+        for number in range(20):
+            rewards = level + np.round(3.0 * random.standard_normal((3, 4)))
+            squares = [sum(reward * reward for reward in row) for row in rewards.tolist()]
+            tally = Tally.of([4] * 3, rewards.sum(axis=1).tolist(), squares)
+            state = method.fold(state, tally, number % 3)
+            lowest = min(lowest, scatter_bound(state.residual, state.freedom, 0.0025))
+        ends.append(lowest)
+    assert min(ends) > 3.0
+    assert level or max(ends) < 6.0
+
+
+def test_a_batch_in_which_nothing_scatters_says_nothing() -> None:
+    """Not even where rounding leaves something of the squares of equal numbers, as of 0.1."""
+    for reward in (0.5, 0.1, 1e9 + 0.1):
+        squares = sum([reward * reward] * 7)
+        batch = Batch(0, np.arange(2), np.full(2, 7), np.full(2, sum([reward] * 7)), np.full(2, squares))
+        assert inside_arms(batch, 0.0) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(("one", "other"), [(3, 5), (8, 2), (1, 1)])

@@ -14,6 +14,7 @@ SHAPE = 2.0  # of the mixture over how much smaller than the bound sigma may be
 ABOVE = math.log(3.0) - 2.0  # log P(Gamma(2) > 2)
 KNOWN_WELL = 4  # times the pulls of a batch: what is known by so many may speak about the noise
 SHARE = 0.05  # of delta: what the bound on sigma may cost
+ROUNDED = 2.0**-51  # four times what a step of a sum may be off
 UNKNOWN = 1e150  # in the place of a bound that is not there yet: no difference is worth anything
 
 
@@ -81,9 +82,23 @@ def scatter(values: Floats, well: Flags, batch: Batch, centre: float) -> tuple[f
 
 
 def inside_arms(batch: Batch, centre: float) -> tuple[float, float]:
-    """`Σ_k (Q_k − S_k²/n_k)`, with n_k − 1 degrees of freedom each."""
-    inside = np.maximum(batch.squares - batch.pulls * (batch.sums / batch.pulls - centre) ** 2, 0.0)
-    inside[batch.pulls <= 1] = 0.0
+    """`Σ_k (Q_k − S_k²/n_k)`, with n_k − 1 degrees of freedom each.
+
+    Of rewards that are very large beside their scatter rounding may have taken away all of it, so no arm counts
+    for less than what rounding can take. A batch in which no arm has more says nothing: no degrees of freedom
+    either. That happens where the sums are small, and there each supermartingale of `scatter_bound` is worth
+    more than 1 on average; so it stays one where such batches are left out.
+    """
+    counts = batch.pulls.astype(np.float64)
+    means = batch.sums / batch.pulls
+    off = np.abs(means - centre)
+    rounded = ROUNDED * (counts + 2.0) * counts * off * (off + 2.0 * np.abs(means))
+    several = batch.pulls > 1
+    inside = batch.squares - batch.pulls * (means - centre) ** 2
+    if not (several & (inside > rounded)).any():
+        return 0.0, 0.0
+    inside = np.maximum(inside, rounded)
+    inside[~several] = 0.0
     return float(inside.sum()), float(batch.pulls.sum() - batch.pulls.shape[0])
 
 
