@@ -14,8 +14,10 @@ from scipy.stats import binom, gamma, halfnorm, norm
 
 import bestarm
 from bestarm.core.batch import Batch
+from bestarm.core.left_over import left_over
 from bestarm.core.mixture import log_below, log_worths
 from bestarm.core.scatter import inside_arms, log_squeezed, scatter_bound
+from bestarm.core.state import View
 from bestarm.core.stopping.two_by_two import RATIOS, log_tables
 from bestarm.core.tally import Tally
 from bestarm.methods import Method
@@ -200,3 +202,27 @@ def test_plans_have_the_leader_and_another_arm() -> None:
             for arm, n in zip(plan.arms, plan.counts, strict=True)
         }
         state = method.fold(state, Tally.from_rows(rows, 4), number % 3)
+
+
+@pytest.mark.parametrize("row", [1, 2, 3])
+def test_with_a_tolerance_each_leader_has_its_own_share_of_delta(row: int) -> None:
+    """The j-th has δ/(j(j+1)), which add up to δ; rivals have none."""
+    view = View(100, np.array([0.5, 0.4, 0.3]), np.empty(0), np.zeros((0, 0)), 0.0, 0.3, 1.0)
+    leaders, level = np.array([-1, 0, 1, 2]), math.log(1 / 0.05)
+    enough = level + math.log(row * (row + 1))
+    for worth, settled in ((enough - 1e-6, False), (enough + 1e-6, True)):
+        worths = np.zeros((4, 3))
+        worths[0], worths[row] = 100.0, worth
+        worths[row, leaders[row]] = 0.0
+        ones = np.ones((4, 3))
+        reading, _, _ = left_over(view, worths, ones, ones, leaders, level, 0.1)
+        assert (reading.evidence >= 1.0) == settled
+        assert not settled or reading.leader == leaders[row]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_without_a_tolerance_all_shares_of_an_arm_s_wealth_add_up_to_1(rows: int) -> None:
+    view = View(100, np.array([0.5, 0.4, 0.3]), np.empty(0), np.zeros((0, 0)), 0.0, 0.3, 1.0)
+    ones, leaders = np.ones((rows, 3)), np.array([-1, 0, 1, 2, 3])[:rows]
+    _, odds, _ = left_over(view, 0.0 * ones, ones, ones, leaders, math.log(1 / 0.05), 0.0)
+    assert np.allclose(odds, 0.0, atol=1e-12)
