@@ -40,6 +40,12 @@ HIDDEN = {
     "Braille blank": "a\u2800b",
     "variation selector": "a\ufe0f",
     "tag": "a\U000e0041",
+    "place of a tag": "a\U000e0002",
+    "place of a mark that shows nothing": "a\u2065b",
+    "place of a special": "a\ufff3b",
+    "no character": "a\uffff",
+    "note head that shows nothing": "a\U0001d159b",
+    "Khitan filler": "a\U00016fe4b",
     "line separator": "a\u2028b",
     "two characters for one letter": "cafe\u0301",
 }

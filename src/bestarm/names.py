@@ -12,9 +12,11 @@ RULE = "1 to 64 letters A-Z or a-z, digits and . _ -, beginning with a letter or
 
 # Control characters, invisible ones and marks of direction, halves of characters, private ones, and line ends.
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-# Letters and marks that show nothing: fillers of Hangul, an empty Braille cell, joiners, variation selectors.
+# Letters and marks that show nothing: fillers of Hangul and Khitan, an empty Braille cell, a note head, joiners
+# and variation selectors; and what is kept free to show nothing one day, or to be no character ever.
 BLANK = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\uffa0\ufdd0-\ufdef\ufe00-\ufe0f"
+    "\ufff0-\ufff8\ufffe\uffff\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
 )
 
 

@@ -250,6 +250,20 @@ def test_a_repeat_gets_the_total_of_its_time(opened: Any) -> None:
     assert count[0] == 0
 
 
+def test_a_total_that_was_moved_to_another_entry_is_thrown_away(opened: Any) -> None:
+    """By somebody who has the database, and gave it the digest of that entry too."""
+    storage = opened()
+    study, answers = long_study(storage, "famabpe")
+    when(lambda: len(positions(storage, snapshots.TOTAL)) >= 3)
+    its_digest = "SELECT digest FROM entries WHERE study_id = s.study_id AND position = s.position - 1"
+    moved = f"UPDATE snapshots AS s SET position = position - 1, digest = ({its_digest}) WHERE kind = 'total'"
+    with storage.engine.begin() as connection:
+        connection.execute(text(moved))
+    again = opened()
+    for upload, answer in zip(uploads(study.problem), answers, strict=True):
+        assert again.take(study, upload).result().reply == answer.reply
+
+
 def test_a_lost_connection_costs_what_came_since(opened: Any) -> None:
     storage = opened()
     study, _ = long_study(storage)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,3 +109,22 @@ def test_reads_say_that_the_storage_is_away(storage: Storage) -> None:
         with pytest.raises(Refused) as refusal:
             read()
         assert (refusal.value.code, refusal.value.status) == ("storage", 503)
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_nothing_is_taken_into_a_file_that_nobody_will_find_again(tmp_path: Path, how: str) -> None:
+    path, aside = tmp_path / "bestarm.db", tmp_path / "aside.db"
+    with closing(Storage(f"sqlite:///{path}")) as storage:
+        study = create(storage)
+        send(storage, study, batch(PROBLEM, "lab-a", 1))
+        path.rename(aside)
+        if how == "replaced":
+            path.write_bytes(aside.read_bytes())
+        upload = batch(PROBLEM, "lab-a", 2)
+        for attempt in (lambda: storage.take(study, upload).result(), storage.ping):
+            with pytest.raises(Refused) as refusal:
+                attempt()
+            assert (refusal.value.code, refusal.value.status) == ("storage", 503)
+        aside.rename(path)
+        storage.ping()
+        assert storage.take(study, upload).result().position == 2

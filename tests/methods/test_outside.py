@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,49 @@ def test_rules_find_their_own_parameters_and_a_word_is_its_place() -> None:
 def test_an_outside_rule_in_a_method_of_the_package() -> None:
     result = simulated("sharp", stopping="pairs", selection="fewest", lead=2.0)
     assert (result.wrong, result.parameters["selection"]) == (0, "fewest")
+
+
+def in_words(pulls: Any, view: Any, reading: Any, setting: Any) -> int:
+    return int(np.argmin(pulls)) + 0 * len(f"{pulls[0]:.3f}")
+
+
+def careful(pulls: Any, view: Any, reading: Any, setting: Any) -> int:
+    try:
+        return int(np.argmin(pulls))
+    except Exception as error:
+        return len(str(error))
+
+
+def chained(pulls: Any, view: Any, reading: Any, setting: Any) -> int:
+    if len(pulls) == 0:
+        raise ValueError("no arms") from None
+    return int(np.argmin(pulls))
+
+
+def nth(place: int, pulls: Any, view: Any, reading: Any, setting: Any) -> int:
+    return int(np.argsort(pulls)[place])
+
+
+class Counting:
+    def __call__(self, pulls: Any, view: Any, reading: Any, setting: Any) -> int:
+        return int(np.argmin(pulls))
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        (in_words, r" \(format spec in f-strings"),
+        (careful, r" \(Exception object cannot be stored"),
+        (chained, ""),
+        (partial(nth, 0), r" \(Cannot compile partial objects, only functions"),
+        (Counting(), r" \(Cannot compile Counting objects, only functions"),
+    ],
+)
+def test_what_runs_through_agents_and_can_not_be_compiled_is_a_sentence(rule: Any, why: str) -> None:
+    register(replace(SELECTIONS["fewest"], name="own", choose=rule, parameters=()))
+    assert simulated("sharp", stopping="pairs", selection="own").wrong == 0
+    with pytest.raises(UserError, match=rf"can't be compiled{why}.*take engine=rounds"):
+        simulated("sharp", stopping="pairs", selection="own", engine="events")
 
 
 def test_a_parameter_of_the_same_name_does_not_disturb_the_others() -> None:

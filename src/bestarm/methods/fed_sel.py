@@ -17,6 +17,7 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     until each has its winner. It gets stuck where the two best arms of a site are equally good.
 
     - `steps`: pulls of a site's winner between two rounds.
+    - `stopping`: no other test: this one keeps what each site eliminated at home, which the selection goes by.
     """
     return {"stopping": "fed-sel", "selection": "fed-sel", "trigger": "every-pull", "steps": 100}
 

@@ -14,6 +14,7 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     intervals. Departure: Hillel et al. fix the number of phases beforehand and set the accuracy of each.
 
     - `factor`: by how much the pulls of an arm grow in a phase.
+    - `stopping`: any other test, for instance `pairs`, that of `sharp`.
     """
     return {"stopping": "elimination", "selection": "phases", "trigger": "every-pull", "factor": 2.0}
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from traceback import walk_tb
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -45,14 +47,23 @@ def reason_of(message: str) -> str:
     ' (a function calls itself)'
     >>> reason_of("Failed in nopython mode\\nUntyped global name 'json': Cannot determine\\n(1)")
     " (Untyped global name 'json')"
+    >>> reason_of("format spec in f-strings not supported yet. Raised from rules.py (26)")
+    ' (format spec in f-strings not supported yet)'
     """
     if "recursion depth" in message:
         return " (a function calls itself)"
     plain = re.sub(r"\x1b\[[0-9;]*m", "", message)
     found = re.search(
         r"^(Untyped|Unknown|No implementation|Unsupported|Cannot|Invalid use)[^\n:]*", plain, re.M
-    )
+    ) or re.match(r"[^\n]*?(?=\.+ Raised from )", plain)
     return f" ({found.group().strip()})" if found else ""
+
+
+def while_compiling(error: Exception) -> bool:
+    """Whether numba's own code failed: not all that it can't compile is one of its errors."""
+    return any(
+        frame.f_globals.get("__name__", "").startswith("numba.") for frame, _ in walk_tb(error.__traceback__)
+    )
 
 
 def loop_of(method: Method, bind: Callable[..., Loop], parts: Parts = ANY) -> Loop:
@@ -143,10 +154,15 @@ class Engine:
             return
         from numba.core.errors import NumbaError
 
+        objects = [type(rule).__name__ for rule in theirs if not isinstance(rule, FunctionType)]
         try:
+            if objects:
+                raise NumbaError(f"Cannot compile {objects[0]} objects, only functions")
             yield
-        except (NumbaError, RecursionError) as error:
-            names = ", ".join(dict.fromkeys(rule.__qualname__ for rule in theirs))
+        except Exception as error:
+            if not (isinstance(error, NumbaError | RecursionError) or while_compiling(error)):
+                raise
+            names = ", ".join(dict.fromkeys(getattr(rule, "__qualname__", repr(rule)) for rule in theirs))
             raise UserError(
                 f"{self.method.name} has rules from elsewhere ({names}) that can't be compiled"
                 f"{reason_of(str(error))}; take engine=rounds, or keep to what numba knows."

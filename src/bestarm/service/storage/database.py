@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, OperationalError
 
 from bestarm.errors import UserError
 from bestarm.private import make_private
@@ -74,7 +74,29 @@ def _sqlite(url: URL) -> Engine:
         make_private(path)  # it holds the log and the hashes of the tokens
     except OSError as error:
         raise UserError(f"storage: {path} can't be opened: {error.strerror}.") from None
-    return _settled(create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE}))
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE})
+    _watch(engine, path.absolute())
+    return _settled(engine)
+
+
+def _watch(engine: Engine, path: Path) -> None:
+    """Begin nothing once the file was removed or replaced: SQLite would write on where nobody looks again."""
+    opened = _file_at(path)
+
+    @event.listens_for(engine, "begin")
+    def watch(_: Connection) -> None:
+        if _file_at(path) != opened:
+            gone = OSError(f"{path} was removed or replaced; put it back, or start the server anew")
+            raise OperationalError("BEGIN", {}, gone)
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Which file it is, whatever it is called."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def open_memory() -> Engine:

@@ -94,4 +94,4 @@ def frozen(ledger: Ledger) -> list[tuple[str, bytes]]:
 
 def packed(row: Row) -> Row:
     """A row whose data are compressed."""
-    return row | {"data": pack(row["data"])}
+    return row | {"data": pack(row["data"], snapshots.about(row))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 import zlib
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+CHECK = hashlib.sha256().digest_size
 MARK = "~"  # no key of ours; what stands behind it is an array, or a number of numpy's
 
 
@@ -24,27 +26,31 @@ def gather(value: Any) -> bytes:
     return b"".join([struct.pack("<I", len(head)), head, *(_bytes(one) for one in arrays)])
 
 
-def pack(gathered: bytes) -> bytes:
-    """The same, compressed, with a checksum at the end.
+def pack(gathered: bytes, about: str = "") -> bytes:
+    """The same, compressed, with a checksum at the end, also of what they are about.
 
     >>> unpack(pack(gather({"a": np.arange(3), "b": [1.5, None, float("inf")]})))["b"]
     [1.5, None, inf]
     """
     packed = zlib.compress(gathered, 1)
-    return packed + struct.pack("<I", zlib.crc32(packed))
+    return packed + _check(packed, about)
 
 
-def unpack(packed: bytes) -> Any:
-    """The inverse of `pack`; a ValueError for bytes that it did not make."""
-    packed, check = packed[:-4], packed[-4:]
-    if struct.pack("<I", zlib.crc32(packed)) != check:
-        raise ValueError("the bytes are damaged")
+def unpack(packed: bytes, about: str = "") -> Any:
+    """The inverse of `pack`; a ValueError for bytes that it did not make, or made about something else."""
+    packed, check = packed[:-CHECK], packed[-CHECK:]
+    if _check(packed, about) != check:
+        raise ValueError("the bytes are damaged, or about something else")
     try:
         whole = zlib.decompress(packed)
     except zlib.error as error:
         raise ValueError(str(error)) from None
     (length,) = struct.unpack_from("<I", whole)
     return _Reader(whole, 4 + length).value(json.loads(whole[4 : 4 + length]))
+
+
+def _check(packed: bytes, about: str) -> bytes:
+    return hashlib.sha256(about.encode() + b"\0" + packed).digest()
 
 
 def _bytes(one: Any) -> bytes:

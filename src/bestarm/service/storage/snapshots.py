@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -18,7 +20,7 @@ from bestarm.service.storage.overview import Charter
 from bestarm.service.storage.packing import unpack
 from bestarm.service.storage.tables import entries, snapshots
 
-FORMAT = 1
+FORMAT = 2
 STATE, LOOK, TOTAL = "state", "look", "total"
 ENTRIES = 1_000  # after so many a state is kept,
 SECONDS = 0.3  # or after so much time has gone into entries
@@ -71,6 +73,11 @@ def row_at(study: Charter, kind: str, position: int, digest: str, data: bytes) -
     }
 
 
+def about(row: Mapping[str, Any]) -> str:
+    """What the bytes of a row are about: everything else in it, so that none of it is changed by itself."""
+    return json.dumps([row[name] for name in ("study_id", "kind", "position", "digest", "version")])
+
+
 def write(connection: Connection, rows: list[dict[str, Any]]) -> None:
     """Keep them; of states and looks only the last is of any use."""
     for row in rows:
@@ -120,7 +127,7 @@ def _fitting(read: Read, study: Charter, rows: list[Any]) -> dict[str, Any] | No
     if not found or found[0][0] != rows[0].digest:
         return None
     try:
-        values = unpack(rows[0].data)
+        values = unpack(rows[0].data, about(rows[0]._mapping))
     except (ValueError, LookupError, TypeError):
         return None
     return values if isinstance(values, dict) else None

@@ -2,7 +2,7 @@
 
 // What does not show, or shows others otherwise, as `names.py` has it; new studies have none of it in their names.
 const HIDDEN =
-  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu;
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\uffa0\ufdd0-\ufdef\ufe00-\ufe0f\ufff0-\ufff8\ufffe\uffff\u{16fe4}\u{1d159}\u{e0000}-\u{e0fff}]/gu;
 
 /** A name as it can be seen: what can't be is escaped. */
 export const visible = (name) =>
