@@ -38,6 +38,7 @@ def ask(page: Page, file: str, expression: str) -> Any:
         ("m.durations(3600, 5 * 3600)", "1 to 5 hours"),
         ("m.durations(1, 40)", "1 to 40 seconds"),
         ("m.durations(90, 100)", "about 2 minutes"),
+        ("m.durations(754, 180253)", "13 minutes to 2 days"),
         ("m.ago(0.4)", "just now"),
         ("m.ago(200)", "3 minutes ago"),
         ("m.bytes(999)", "999 B"),

@@ -301,7 +301,7 @@ def test_a_second_journal_for_an_agent_is_an_error(tmp_path: Path) -> None:
     server = RealServer()
     with open_lab(tmp_path / "lab.db", server) as lab:
         fill_plan(lab)
-    with pytest.raises(Refused, match="has joined with another journal"):
+    with pytest.raises(Refused, match=r"new\.db: agent 'lab-a' has joined with another journal"):
         open_lab(tmp_path / "new.db", server)
     with open_lab(tmp_path / "other.db", server, "lab-b") as lab:
         fill_plan(lab)

@@ -142,9 +142,27 @@ def test_counts_are_corrected_by_their_file(shell: Shell) -> None:
     code, out, err = shell("tell", "--counts", "day.csv", "--correct", "--reason", "digits")
     assert out.startswith("day.csv is corrected.")
     assert shell("tell", "--counts", "day.csv", "--correct")[1].startswith("day.csv was told so already.")
+    assert shell("tell", "--counts", "day.csv")[1].startswith("day.csv was told before, and counts once.")
     assert [row["reward"] for row in read(shell, "history")] == [215.0, 203.0, 199.0]
     day.write_text("arm,pulls,sum\nA,5000,2510\nB,5000,203\nC,5000,199\n")
     assert "the mean of 'A' is 0.502" in shell("tell", "--counts", "day.csv", "--correct")[2]
+
+
+@pytest.mark.parametrize("server", [{"rewards": "yes-no"}], indirect=True)
+def test_a_day_that_is_told_twice_is_asked_about(shell: Shell) -> None:
+    day = "arm,pulls,sum\nA,5000,251\nB,5000,203\nC,5000,199\n"
+    for name in ("monday.csv", "again.csv"):
+        Path(name).write_text(day)
+    assert shell("tell", "--counts", "monday.csv")[0] == 0
+    code, _, err = shell("tell", "--counts", "again.csv")
+    assert code == 2
+    assert "the very same counts were told before as 'monday.csv', on 20" in err
+    assert err.endswith("If this is another batch, say that you are sure: --yes.\n")
+    assert len(read(shell, "history")) == 3
+    assert shell("tell", "--counts", "again.csv", "--yes")[0] == 0
+    for name in ("few.csv", "few-again.csv"):  # so few are often alike
+        Path(name).write_text("arm,pulls,sum\nA,5,0\nB,5,0\nC,5,0\n")
+        assert shell("tell", "--counts", name)[0] == 0
 
 
 def test_cannot(shell: Shell) -> None:

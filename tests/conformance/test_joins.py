@@ -88,6 +88,17 @@ def test_a_second_journal_is_refused(opened: Any) -> None:
     assert look(opened(), study).length == 1
 
 
+def test_the_journal_of_another_agent_is_refused_and_does_not_become_its_own(opened: Any) -> None:
+    study = create(opened())
+    opened().join(study, Join("lab-a", "first")).result()
+    with pytest.raises(Refused, match="belongs to agent 'lab-a', and this is 'lab-b'") as refusal:
+        opened().join(study, Join("lab-b", "first")).result()
+    assert (refusal.value.code, refusal.value.status) == ("other-journal", 409)
+    assert look(opened(), study).length == 1
+    assert opened().join(study, Join("lab-b", "second")).result()[0] == 0
+    assert opened().join(study, Join("lab-a", "first")).result()[0] == 0
+
+
 def test_an_agent_may_upload_before_it_joins(opened: Any) -> None:
     storage = opened()
     study = create(storage)

@@ -253,13 +253,16 @@ def told_counts(lab: Lab, path: Path, correct: bool, reason: str, yes: bool) -> 
     What was done, in a sentence, and the pulls of each arm if they are new.
     """
     rows, name = worksheet.read_counts(path)
-    before = [one.name for one in lab.journal.all_counted() if one.name.startswith(f"{path.name}/")]
+    told = [one for one in lab.journal.all_counted() if one.name.startswith(f"{path.name}/")]
+    before = [one.name for one in told]
     if correct:
         if len(before) != 1:
             known = "no file" if not before else f"{len(before)} files"
             raise UserError(f"{known} of the name {path.name} had been told; nothing was corrected.")
         new = unless_doubtful(lambda sure: lab.correct_counts(before[0], rows, reason, sure), yes)
         return f"{path.name} is corrected." if new else f"{path.name} was told so already.", {}
+    if any(one.counts == rows for one in told):  # perhaps since it was corrected
+        return f"{path} was told before, and counts once.", {}
     if before and name not in before and not yes:
         unless_doubtful(lambda sure: sure or _another(path), yes)
     new = unless_doubtful(lambda sure: lab.tell_counts(rows, name, sure), yes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import pi, prod, sqrt
 from typing import Any
 
 from bestarm.client.journal import Journal
@@ -10,6 +11,8 @@ from bestarm.doubt import FEW, LOOKED_AT, PERCENT, SLIP, is_far, noise_of, quest
 from bestarm.errors import UserError
 from bestarm.protocol.terms import Terms
 from bestarm.reward import YES_NO
+
+BY_CHANCE = 0.001  # counts that chance makes alike more often than this may well be two batches
 
 
 class Doubtful(UserError):
@@ -70,8 +73,19 @@ class Doubts:
         return (past[::-1] + new)[-LOOKED_AT:]
 
     def check_counts(self, counts: Mapping[str, Sequence[Any]], terms: Terms, leave_out: str = "") -> None:
-        """Refuse counts whose mean is far from those that were told of the arm, or else of all arms."""
-        before = [one.counts for one in self._journal.all_counted() if not leave_out or one.name != leave_out]
+        """Refuse counts that were told before under another name, and those whose mean is far from all before.
+
+        They are compared with those of the arm, or else of all arms.
+        """
+        told = [one for one in self._journal.all_counted() if not leave_out or one.name != leave_out]
+        same = next((one for one in reversed(told) if one.counts == counts), None)
+        if same is not None and len(told) * _alike_by_chance(counts, terms) < BY_CHANCE:
+            name = f" as {same.name.split('/')[0]!r}" if same.name else ""
+            raise Doubtful(
+                f"the very same counts were told before{name}, on {same.at[:10]}; they were not taken again. "
+                "If this is another batch, say that you are sure."
+            )
+        before = [one.counts for one in told]
         for arm, row in counts.items():
             mean, noise = _mean_of(row, terms)
             own = [_mean_of(one[arm], terms)[0] for one in before if arm in one][-LOOKED_AT:]
@@ -97,3 +111,14 @@ def _mean_of(row: Sequence[Any], terms: Terms) -> tuple[float, float]:
     else:
         spread = terms.sigma or 0.0
     return mean, float(spread / pulls**0.5)
+
+
+def _alike_by_chance(counts: Mapping[str, Sequence[Any]], terms: Terms) -> float:
+    """About how likely the same pulls have the same sums again; sums that are not whole never have.
+
+    The difference of two whole sums that scatter by s is 0 with probability 1 / (2 √π s).
+    """
+    if any(row[1] != int(row[1]) for row in counts.values()):
+        return 0.0
+    scatter = [row[0] * _mean_of(row, terms)[1] for row in counts.values()]
+    return prod(min(1.0, 1.0 / (2.0 * sqrt(pi) * s)) if s > 0.0 else 1.0 for s in scatter)

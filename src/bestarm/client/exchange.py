@@ -22,6 +22,7 @@ from bestarm.protocol.terms import Terms
 from bestarm.protocol.version import check_server
 
 CLOSED = "closed"  # how the server says that a person has closed the study
+OTHER_JOURNAL = "other-journal"  # and that this one is not this agent's
 log = logging.getLogger("bestarm.client")
 MOST_IN_HAND = 1000  # batches of a site, by itself: who asks for more has forgotten to tell
 
@@ -323,6 +324,8 @@ class Exchange:
             if error.status == 422:
                 check_server(self.connection.call("GET", "/healthz").get("protocol"), self.connection.url)
                 self.journal.say(replace(self._before, number=said.number + 1))  # it was never so
+            if error.code == OTHER_JOURNAL:
+                raise Refused(f"journal {self.journal.path}: {error}", error.code, error.status) from None
             raise
         check_server(answer.get("protocol"), self.connection.url)
         return said, answer

@@ -184,8 +184,8 @@ class Lab:
         the plan's. The batch is sent if the server can be reached; if not, the next `ask` or `sync` does it.
 
         Under a `name` the same counts told again change nothing (False), and others are refused. Without one
-        every call is another batch. A mean that is far from those told before is a `Doubtful`, unless you are
-        `sure`.
+        every call is another batch. A mean that is far from those told before is a `Doubtful`, and so are the
+        very counts that were told before under another name or none, unless you are `sure`.
         """
         return self._telling.tell_counts(counts, name, sure or self.sure)
 

@@ -201,7 +201,8 @@ class Engine:
             from bestarm.simulation.compile import bind
         except ImportError:
             raise UserError(
-                'the events engine needs numba: pip install "bestarm[simulate]", or take --engine rounds.'
+                'the events engine needs numba: pip install "bestarm[simulate]"; to simulate, compare or sweep '
+                "without it, take engine rounds."
             ) from None
         asks = self.method.squares, self.method.against
         compiled = partial(bind, unreached=unreached(self.method))

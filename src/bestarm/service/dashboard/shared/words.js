@@ -43,12 +43,13 @@ export function duration(seconds) {
   return counted(Math.max(Math.round(seconds / size), 0), name);
 }
 
-/** Two lengths of time in one unit: "2 to 5 hours". */
+/** Two lengths of time, in one unit if the shorter is one of it at least: "2 to 5 hours", "13 minutes to 2 days". */
 export function durations(low, high) {
   const [name, size] = unit(high);
-  const from = Math.max(Math.round(low / size), 1);
+  const from = Math.round(low / size);
   const to = Math.max(Math.round(high / size), 1);
-  return from === to ? `about ${counted(to, name)}` : `${count(from)} to ${counted(to, name)}`;
+  if (from < 1 && size > 1) return `${duration(Math.max(low, 1))} to ${counted(to, name)}`;
+  return from === to ? `about ${counted(to, name)}` : `${count(Math.max(from, 1))} to ${counted(to, name)}`;
 }
 
 /** How long ago: "just now", "3 minutes ago". */
