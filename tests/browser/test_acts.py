@@ -101,6 +101,44 @@ def test_a_study_is_made_and_a_site_invited(
     assert call(server, "GET", f"/v1/studies/{name}/tokens")["tokens"][0]["revoked_at"] is not None
 
 
+def test_an_invitation_is_copied_without_https_too(server: Process, open_window: Callable[..., Window]) -> None:
+    with server.admin() as admin:
+        admin.call("POST", "/v1/studies", {"problem": small_problem("copied").to_dict()})
+    window = open_window(server.url)
+    window.acts = True
+    window.page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page = window.sign_in(server.admin_token, "#/studies/copied")
+    page.get_by_role("button", name="Invite a site").click()
+    page.get_by_label("Name of the site").fill("lab-a")
+    page.keyboard.press("Enter")
+    link = page.get_by_label("Link", exact=True).input_value()
+    page.get_by_role("button", name="Copy the link").click()
+    expect(page.get_by_role("button", name="Copy the link")).to_have_text("Copied")
+    page.get_by_role("button", name="I have passed it on").click()
+    page.goto(f"{server.url}/#/new")
+    page.get_by_label("Name of the study").focus()
+    page.keyboard.press("Control+V")
+    expect(page.get_by_label("Name of the study")).to_have_value(link)
+
+
+def test_names_stay_whole_where_a_batch_is_corrected_on_a_phone(
+    server: Process, folder: Path, open_window: Callable[..., Window]
+) -> None:
+    names = ["DavePhos", "Xantphos"]
+    problem = Problem(names, name="narrow", means=[0.9, 0.6], sigma=0.3)
+    with Federation(server, problem, ["oslo"], folder) as study:
+        study.step()
+        page = acting(open_window, server, "#/studies/narrow", viewport={"width": 390, "height": 844})
+        page.get_by_role("button", name="More about oslo").click()
+        page.get_by_role("button", name="Correct batch 1").click()
+        for name in names:
+            lines = page.get_by_role("rowheader", name=name, exact=True).last.evaluate(
+                "(one) => { const all = document.createRange(); all.selectNodeContents(one);"
+                " return new Set([...all.getClientRects()].map(({ top }) => top)).size; }"
+            )
+            assert lines == 1
+
+
 def test_a_study_is_changed(server: Process, folder: Path, open_window: Callable[..., Window]) -> None:
     with Federation(server, DIFFER, ["oslo", "rome"], folder) as study:
         study.step(2)

@@ -49,6 +49,7 @@ def ask(page: Page, file: str, expression: str) -> Any:
         ("m.percent(0.576)", "58 %"),
         ("m.percent(1)", "100 %"),
         ("m.fixed(-0.25, 1)", "−0.3"),
+        ("[-0.216, -35.4, 0.03, 0].map((value) => m.end(value, 0)).join()", "−0.2,−35,0.03,0"),
         ("m.digits(null)", "–"),
         ("m.digits(0.0000123)", "1.23e−5"),
         ("m.named('x'.repeat(90), 5)", "\u2068xxxx…\u2069"),

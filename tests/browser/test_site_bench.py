@@ -41,7 +41,9 @@ def test_an_invitation_leads_to_the_bench_and_leaves_the_address(server: Process
     expect(bench.rows).to_have_count(24)
     expect(bench.rows.first).to_contain_text("A1")
     expect(bench.rows.last).to_contain_text("D6")
-    expect(page.get_by_text("Every reward stays in this browser")).to_be_visible()
+    kept = page.get_by_text("Every reward stays in this browser")
+    for sent in ("how often it was tried", "rewards", "squares", "differences", "bets"):
+        expect(kept).to_contain_text(sent)
     tab = bench.context.new_page()
     page.close()
     bench.page = tab

@@ -3,7 +3,7 @@
 
 import { read, send } from "../shared/api.js";
 import { make, part, say, show } from "../shared/dom.js";
-import { field, typed } from "./dialog.js";
+import { field, refusal, typed } from "./dialog.js";
 
 const WAIT = 700; // ms after the last change, before an estimate is asked for
 const MORE = [
@@ -85,7 +85,7 @@ export function createPage(signal) {
       const { study } = await send("POST", "v1/studies", asked(typed(form)));
       location.hash = `#/studies/${encodeURIComponent(study)}`;
     } catch (failure) {
-      say(error, failure.status ? failure.message : "The server can't be reached; nothing is known to have changed.");
+      say(error, refusal(failure));
       button.disabled = false;
     }
   });

@@ -28,7 +28,7 @@ export function field({ name, label, value = "", type = "text", help = "", optio
 export const typed = (form) => Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]));
 
 /** Open a dialog with a title and some content; resolves when it is closed. */
-export function open(title, ...content) {
+function open(title, ...content) {
   const id = `dialog-${(number += 1)}`;
   const box = make("dialog", { className: "card act" }, make("h2", { id }, title), ...content);
   box.setAttribute("aria-labelledby", id);
@@ -44,16 +44,25 @@ export function open(title, ...content) {
   return { box, closed };
 }
 
+/** A dialog that only says something, with a button that closes it. */
+export function tell(title, content, label = "Close", className = "") {
+  const close = make("button", { type: "button", className, onclick: () => box.close() }, label);
+  const { box, closed } = open(title, ...content, make("p", { className: "buttons" }, close));
+  return closed;
+}
+
+/** What is said of something that did not work. */
+export const refusal = (failure) => (failure.status ? failure.message : "The server can't be reached; nothing is known to have changed.");
+
 /** Ask once. `act(values)` does it; what it returns is returned, and null if it was not wanted. */
 export async function ask({ title, text = "", fields = [], extra = [], yes, danger = false, act }) {
   const error = make("p", { className: "error", role: "alert" });
-  const cancel = make("button", { type: "button" }, "Cancel");
+  const cancel = make("button", { type: "button", onclick: () => box.close() }, "Cancel");
   const submit = make("button", { type: "submit", className: danger ? "main danger" : "main" }, yes);
   const form = make("form", {}, ...(text ? [make("p", {}, text)] : []), ...extra, ...fields.map(field), error);
   form.append(make("p", { className: "buttons" }, submit, cancel));
   let result = null;
   const { box, closed } = open(title, form);
-  cancel.addEventListener("click", () => box.close());
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (submit.disabled) return;
@@ -63,7 +72,7 @@ export async function ask({ title, text = "", fields = [], extra = [], yes, dang
       result = (await act(typed(form), form)) ?? true;
       box.close();
     } catch (failure) {
-      say(error, failure.status ? failure.message : "The server can't be reached; nothing is known to have changed.");
+      say(error, refusal(failure));
     } finally {
       submit.disabled = false;
     }

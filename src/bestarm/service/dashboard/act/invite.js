@@ -2,7 +2,7 @@
 
 import { at, call, read, send } from "../shared/api.js";
 import { announce, make } from "../shared/dom.js";
-import { ask, open } from "./dialog.js";
+import { ask, tell } from "./dialog.js";
 
 const ROLES = [["agent", "a site, which experiments"], ["viewer", "somebody who only looks"]];
 
@@ -28,14 +28,12 @@ const link = (study, token) =>
 
 async function shown(study, { token, role, agent }) {
   const site = role === "agent";
-  const done = make("button", { type: "button", className: "main" }, "I have passed it on");
   const parts = [make("p", {}, "This is shown once. Whoever has it can act as this ", site ? "site" : "viewer", ", so pass it on in person or by a safe way.")];
   if (site) parts.push(kept("Link", link(study, token)));
   parts.push(kept("Token", token));
   const picture = make("img", { className: "qr", alt: "The link as a QR code", hidden: true });
   if (site) parts.push(picture);
-  const { box, closed } = open(site ? `Invitation for ${agent}` : "Invitation for a viewer", ...parts, make("p", { className: "buttons" }, done));
-  done.addEventListener("click", () => box.close());
+  const closed = tell(`Invitation for ${site ? agent : "a viewer"}`, parts, "I have passed it on", "main");
   if (site) {
     try {
       const drawn = await call("v1/qr", { method: "POST", body: { text: link(study, token) } });
@@ -51,24 +49,21 @@ async function shown(study, { token, role, agent }) {
 
 /** A text in a field of its own, with a button that copies it. */
 function kept(label, value) {
-  const input = make("input", { readOnly: true, value, "aria-label": label });
-  input.addEventListener("focus", () => input.select());
-  const copy = make("button", { type: "button", "aria-label": `Copy the ${label.toLowerCase()}` }, "Copy");
-  copy.addEventListener("click", async () => {
+  const input = make("input", { readOnly: true, value, onfocus: () => input.select(), "aria-label": label });
+  const onclick = () => {
     input.select();
-    await navigator.clipboard?.writeText(value).catch(() => undefined);
+    if (!document.execCommand("copy")) return; // `navigator.clipboard` is there with https only
     copy.textContent = "Copied";
     announce(`${label} copied.`);
-  });
+  };
+  const copy = make("button", { type: "button", onclick, "aria-label": `Copy the ${label.toLowerCase()}` }, "Copy");
   return make("div", { className: "kept" }, make("span", { className: "label" }, label), input, copy);
 }
 
 /** All tokens of a study, with a button to revoke each. */
 export async function tokens(study) {
   const list = make("ul", { className: "tokens" });
-  const close = make("button", { type: "button" }, "Close");
-  const { box, closed } = open("Tokens", list, make("p", { className: "buttons" }, close));
-  close.addEventListener("click", () => box.close());
+  const closed = tell("Tokens", [list]);
   const draw = async () => {
     const found = (await read(at(study, "/tokens"))).tokens;
     list.replaceChildren(...found.map((token) => row(study, token, draw)));
@@ -83,11 +78,11 @@ function row(study, token, draw) {
   const made = new Date(token.created_at).toLocaleDateString("en-GB", { dateStyle: "medium" });
   const about = make("span", {}, make("bdi", {}, who), " ", make("span", { className: "soft" }, `${token.id}, made ${made}`));
   if (token.revoked_at) return make("li", {}, about, make("span", { className: "tag" }, "Revoked"));
-  const button = make("button", { type: "button", "aria-label": `Revoke the token of ${who}` }, "Revoke…");
-  button.addEventListener("click", async () => {
+  const title = `Revoke the token of ${who}`;
+  const onclick = async () => {
     const text = "Nothing is lost: what the site has done stays with it, and goes on with another token.";
     const act = () => send("DELETE", at(study, `/tokens/${token.id}`));
-    if (await ask({ title: `Revoke the token of ${who}`, text, yes: "Revoke it", danger: true, act })) await draw();
-  });
-  return make("li", {}, about, button);
+    if (await ask({ title, text, yes: "Revoke it", danger: true, act })) await draw();
+  };
+  return make("li", {}, about, make("button", { type: "button", onclick, "aria-label": title }, "Revoke…"));
 }

@@ -3,16 +3,14 @@
 import { at, read, send } from "../shared/api.js";
 import { announce, make } from "../shared/dom.js";
 import { ago, count, counted } from "../shared/words.js";
-import { ask, open } from "./dialog.js";
+import { ask, tell } from "./dialog.js";
 
 const MOST = 12; // arms of a plan
 
 /** Show a site; `now` is the server's clock, `act` whether the reader may correct. */
 export async function siteDialog(study, agent, now, act, changed) {
   const box = make("div", {});
-  const close = make("button", { type: "button" }, "Close");
-  const { box: dialog, closed } = open(agent, box, make("p", { className: "buttons" }, close));
-  close.addEventListener("click", () => dialog.close());
+  const closed = tell(agent, [box]);
   const draw = async () => {
     const site = await read(at(study, `/sites/${encodeURIComponent(agent)}`));
     const correct = act && site.by_hand ? (batch) => correction(study, site, batch, draw, changed) : null;
@@ -33,9 +31,8 @@ function content(site, now, correct) {
     const cells = [make("th", { scope: "row" }, `Batch ${batch.sequence}`), make("td", {}, counted(batch.samples, "trial")), make("td", { className: "soft" }, means.join(", "))];
     const last = make("td", {}, batch.corrected ? make("span", { className: "tag" }, "Corrected") : "");
     if (correct) {
-      const button = make("button", { type: "button", "aria-label": `Correct batch ${batch.sequence}` }, "Correct…");
-      button.addEventListener("click", () => correct(batch));
-      last.append(" ", button);
+      const onclick = () => correct(batch);
+      last.append(" ", make("button", { type: "button", onclick, "aria-label": `Correct batch ${batch.sequence}` }, "Correct…"));
     }
     return make("tr", {}, ...cells, last);
   });

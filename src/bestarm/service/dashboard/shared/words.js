@@ -79,6 +79,9 @@ export function decimals(uncertainty) {
 /** A number with so many decimals, and a proper minus. */
 export const fixed = (value, places) => value.toFixed(places).replace("-", "−");
 
+/** An end of an interval: a small one keeps a digit, since 0 would say something else. */
+export const end = (value, places) => fixed(value, Math.max(places, value && decimals(10 * Math.abs(value))));
+
 /** About four digits, whatever the size. */
 export function digits(value) {
   if (value === null || value === undefined) return "–";

@@ -2,7 +2,7 @@
 
 import { make, part, say } from "../shared/dom.js";
 import { cell, Paged } from "../shared/paged.js";
-import { count, counted, decimals, fixed, named, percent } from "../shared/words.js";
+import { count, counted, decimals, end, fixed, named, percent } from "../shared/words.js";
 
 /** Arms in the order that is asked for; the best first is the server's order. */
 export function ordered({ arms }, order) {
@@ -146,7 +146,7 @@ export class Arms {
       range.style.left = this.at(low);
       range.style.right = `calc(100% - ${this.at(high)})`;
     }
-    const ends = low === null ? "" : `${fixed(low, this.places)} to ${fixed(high, this.places)}`;
+    const ends = low === null ? "" : `${end(low, this.places)} to ${end(high, this.places)}`;
     say(element.parts.interval, this.shown.to ? "" : ends);
     say(element.parts.apart, this.shown.to && ends ? `${fixed(value, this.places)} (${ends})${relative(ofControl)}` : "");
     element.parts.name.title = described(this.status.problem, arm.arm);

@@ -47,8 +47,8 @@ export class Sites {
 function row(site, closely) {
   const parts = { state: make("span", { className: "tag" }), seen: make("time") };
   for (const name of ["samples", "asked", "since"]) parts[name] = make("span");
-  const open = make("button", { type: "button", className: "quiet", "aria-label": `More about ${site.agent}` }, "More");
-  open.addEventListener("click", () => closely(site.agent));
+  const onclick = () => closely(site.agent);
+  const open = make("button", { type: "button", className: "quiet", onclick, "aria-label": `More about ${site.agent}` }, "More");
   const element = make(
     "tr",
     { role: "row" },
