@@ -13,6 +13,13 @@ from bestarm.methods.composed import Method
 from bestarm.pictures import standing_html
 from bestarm.tables import to_pandas
 
+FEW = 10  # pulls an arm, on average, among which rewards may all be the same by chance
+MORE = "more can't be said of it yet"
+STILL = (
+    "the rewards of an arm were always the same, and it takes some that differ to know how far they scatter; "
+    "if they never do, nothing needs to be tried again"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ArmStanding:
@@ -57,7 +64,8 @@ class Standing:
 
     Odds of `needed` to 1 rule an arm out. `error` is 1 where nothing can be said yet, and None where the
     study's test has no such number. With `epsilon` above 0 it is about being the best or within epsilon of it,
-    and an arm that is ruled out is no better than the leader by more than that.
+    and an arm that is ruled out is no better than the leader by more than that. `scatters` is False where
+    rewards of an arm should have differed by now, and never did.
     """
 
     arms: tuple[ArmStanding, ...]
@@ -65,13 +73,14 @@ class Standing:
     error: float | None
     needed: float
     epsilon: float = 0.0
+    scatters: bool = True
 
     def __str__(self) -> str:
         """What can be said now, in a sentence."""
         if not any(one.pulls for one in self.arms):
             return "Nothing was measured yet."
         if self.error is None or self.error >= 1.0:
-            return f"{self.leader} leads; more can't be said of it yet."
+            return f"{self.leader} leads; {MORE if self.scatters else STILL}."
         near = f" or within {self.epsilon:g} of it" if self.epsilon > 0.0 else ""
         return f"{self.leader} is the best{near}, except with probability at most {self.error:.2g}."
 
@@ -152,7 +161,9 @@ def standing(method: Method, state: Any, rewards: Floats | None = None) -> Stand
         least = min(logs[k] for k in range(len(logs)) if k != leader)
         apart = (measured + (1.0 - measured) * aside) * setting.delta
         error = 1.0 if least <= 0.0 else min((1.0 - aside) * math.exp(-min(least, 700.0)) + apart, 1.0)
-    return Standing(rows, names[leader], error, needed, setting.epsilon)
+    either = method.test.noise == "either" and setting.sigma == 0.0
+    still = either and state.residual == 0.0 and state.pulls.sum() >= FEW * len(rows)
+    return Standing(rows, names[leader], error, needed, setting.epsilon, not still)
 
 
 def ruled_out(method: Method, state: Any) -> list[str]:

@@ -24,6 +24,11 @@ def test_names_methods_and_functions(tmp_path: Path) -> None:
     alone = bestarm.simulate(PROBLEM, "sharp:thrift=messages", agents=2, runs=3, engine="rounds")
     assert found.results[1].samples.tolist() == alone.samples.tolist()
     assert len(found.to_pandas()) == 3
+    head, *lines = str(found).splitlines()
+    assert head.split() == ["world", "method", "samples", "messages", "wrong", "promise"]
+    assert {line[head.index("method") : head.index("samples")].strip() for line in lines} == {
+        *("sharp", "sharp:thrift=messages", "mine")
+    }
     found.plot(tmp_path / "field.png")
     assert (tmp_path / "field.png").stat().st_size > 1000
 
@@ -34,6 +39,7 @@ def test_in_several_worlds_who_does_not_fit_is_left_out() -> None:
     ((world, label, why),) = found.left_out
     assert (world, label) == ("no-sigma", "uniform")
     assert "needs sigma" in why
+    assert str(found).splitlines()[-1] == f"uniform is not in no-sigma: {why}"
 
 
 @pytest.mark.parametrize("name", WORLDS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,3 +85,25 @@ def test_nothing_is_said_before_the_first_batch() -> None:
     method = bestarm.method("sharp", problem, agents=2)
     assert standing(method, method.begin()).error == 1.0
     assert math.isclose(standing(method, method.begin()).needed, 1.0 / (0.95 * 0.05))
+
+
+@pytest.mark.parametrize("sites", ["differ", "alike"])
+def test_rewards_that_only_repeat_themselves_are_explained(sites: str) -> None:
+    """Nothing is known of how they scatter, so nobody is ruled out; whoever waits for an end is told why."""
+    method = bestarm.method("sharp", bestarm.Problem(["A", "B"], sites=sites), agents=1)
+    told = [standing(method, state) for state in repeated(method, [0.5, 0.25])]
+    assert "more can't be said" in str(told[0])
+    assert "always the same" in str(told[-1])
+    varied = list(repeated(method, [0.5, 0.25], 1e-3))
+    assert "always the same" not in str(standing(method, varied[-1]))
+    known = bestarm.method("sharp", bestarm.Problem(["A", "B"], sigma=5.0, sites=sites), agents=1)
+    assert "more can't be said" in str(standing(known, list(repeated(known, [0.5, 0.25]))[-1]))
+
+
+def repeated(method: bestarm.Method, rewards: list[float], more: float = 0.0) -> Iterator[Any]:
+    """The states after batches in which an arm always gives the same, or once something more."""
+    state = method.begin()
+    for _ in range(4):
+        squares = [3 * reward**2 + (reward + more) ** 2 for reward in rewards]
+        state = method.fold(state, Tally.of([4, 4], [4 * r + more for r in rewards], squares), 0)
+        yield state

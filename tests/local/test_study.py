@@ -44,6 +44,7 @@ def test_five_lines_in_memory_leave_nothing_on_disk(tmp_path: Path, monkeypatch:
         assert study.ask(8) == []
         assert len(study.history()) == verdict.samples == study.status()["samples"]
         assert study.standing["leader"] == "A"
+        assert str(study.standing) == study.standing["sentence"]
         assert list(tmp_path.iterdir()) == []
         exported = study.export(tmp_path / "log.json")
         study.report(tmp_path / "report.html")

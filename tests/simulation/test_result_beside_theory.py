@@ -68,6 +68,11 @@ def test_a_notebook_gets_a_table_and_a_figure() -> None:
     result = bestarm.simulate(problem, "sharp", agents=2, runs=3, engine="rounds")
     page = result._repr_html_()
     assert page.startswith("<table>")
+    samples, sent = result.summary(), result.summary("communications")
+    assert str(result) == (
+        f"sharp on <b>: 3 runs, 2 agents, {result.wrong} wrong; {samples.mean:,.1f} ± {samples.stderr:,.1f} "
+        f"samples, {sent.mean:,.1f} ± {sent.stderr:,.1f} communications."
+    )
     picture = re.search(r'<img alt="" src="data:image/svg\+xml;base64,([^"]+)">$', page)
     assert picture
     drawn = base64.b64decode(picture[1]).decode()

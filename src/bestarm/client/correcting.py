@@ -52,7 +52,7 @@ class Correcting:
                 return False
             counts_tally(self.link.exchange, rows, self.link.journal.plan_of(known[0].sequence))
             if not sure:
-                self.telling.doubts.check_counts(rows, self.telling.terms, leave_out=name)
+                self.telling.doubts.check_counts(rows, self.telling.terms, name)
             change(self.link.exchange, known[0], rows, reason)
         self.link.try_to_send()
         return True

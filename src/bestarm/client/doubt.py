@@ -72,18 +72,18 @@ class Doubts:
         new = [one.reward for one in self._journal.told() if arm in (None, one.arm) and one.trial != leave_out]
         return (past[::-1] + new)[-LOOKED_AT:]
 
-    def check_counts(self, counts: Mapping[str, Sequence[Any]], terms: Terms, leave_out: str = "") -> None:
-        """Refuse counts that were told before under another name, and those whose mean is far from all before.
+    def check_counts(self, counts: Mapping[str, Sequence[Any]], terms: Terms, name: str = "") -> None:
+        """Refuse counts whose mean is far from those that were told of the arm, or else of all arms.
 
-        They are compared with those of the arm, or else of all arms.
+        And those with a `name` that were told before under another one. Who gives no names says that every
+        call is another batch.
         """
-        told = [one for one in self._journal.all_counted() if not leave_out or one.name != leave_out]
-        same = next((one for one in reversed(told) if one.counts == counts), None)
+        told = [one for one in self._journal.all_counted() if not name or one.name != name]
+        same = next((one for one in reversed(told) if name and one.name and one.counts == counts), None)
         if same is not None and len(told) * _alike_by_chance(counts, terms) < BY_CHANCE:
-            name = f" as {same.name.split('/')[0]!r}" if same.name else ""
             raise Doubtful(
-                f"the very same counts were told before{name}, on {same.at[:10]}; they were not taken again. "
-                "If this is another batch, say that you are sure."
+                f"the very same counts were told before as {same.name.split('/')[0]!r}, on {same.at[:10]}; "
+                "they were not taken again. If this is another batch, say that you are sure."
             )
         before = [one.counts for one in told]
         for arm, row in counts.items():

@@ -185,7 +185,7 @@ class Lab:
 
         Under a `name` the same counts told again change nothing (False), and others are refused. Without one
         every call is another batch. A mean that is far from those told before is a `Doubtful`, and so are the
-        very counts that were told before under another name or none, unless you are `sure`.
+        very counts that were told before under another name, unless you are `sure`.
         """
         return self._telling.tell_counts(counts, name, sure or self.sure)
 

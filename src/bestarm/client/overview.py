@@ -33,7 +33,10 @@ class Overview(dict[str, Any]):
 
 
 class Standing(dict[str, Any]):
-    """What can be said now, in plain values."""
+    """What can be said now, in plain values; printed it is a sentence."""
+
+    def __str__(self) -> str:
+        return str(self["sentence"])
 
     def to_pandas(self) -> Any:
         """The arms as a pandas data frame: pulls, estimate, and what speaks against each."""

@@ -85,7 +85,7 @@ class Telling:
         with link.lock, link.exchange.all_or_nothing():
             batch = -link.agent.tell_counts(json.loads(body)).sequence
             if not sure:
-                self.doubts.check_counts(json.loads(body), self.terms)
+                self.doubts.check_counts(json.loads(body), self.terms, name)
             line = Line(Happening.COUNTED, arm=name, body=body, batch=batch)
             link.journal.append(line, upload_line(link.agent, batch))
         link.try_to_send()

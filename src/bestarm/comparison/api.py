@@ -95,6 +95,15 @@ class Comparison:
 
         return pandas.DataFrame(self.rows)
 
+    def __str__(self) -> str:
+        """The table that `bestarm compare` prints."""
+        rows = table_rows(self)
+        wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ("  ".join(map(str.ljust, row, wide)).rstrip() for row in rows)
+        return "\n".join(
+            [*lines, *(f"{label} is not in {world}: {why}" for world, label, why in self.left_out)]
+        )
+
     def _repr_html_(self) -> str:
         """A table, world after world, and the picture where there is matplotlib."""
         heads, *lines = table_rows(self)

@@ -176,6 +176,21 @@ class Result:
             save(figure, path)
         return figure
 
+    @property
+    def _title(self) -> str:
+        undecided = f", {self.unfinished} undecided" if self.unfinished else ""
+        return (
+            f"{self.method} on {self.problem.name}: {self.runs:,} runs, {self.agents} agents, "
+            f"{self.wrong} wrong{undecided}"
+        )
+
+    def __str__(self) -> str:
+        samples, sent = self.summary(), self.summary("communications")
+        return (
+            f"{self._title}; {samples.mean:,.1f} ± {samples.stderr:,.1f} samples, "
+            f"{sent.mean:,.1f} ± {sent.stderr:,.1f} communications."
+        )
+
     def _repr_html_(self) -> str:
         """A small table, and the figure where there is matplotlib."""
         rows = []
@@ -185,12 +200,7 @@ class Result:
             rows.append(
                 (field, mean, *(f"{x:,.0f}" for x in (found.median, found.low, found.high, found.most)))
             )
-        undecided = f", {self.unfinished} undecided" if self.unfinished else ""
-        title = (
-            f"{self.method} on {self.problem.name}: {self.runs:,} runs, {self.agents} agents, "
-            f"{self.wrong} wrong{undecided}"
-        )
-        page = table(title, ["", "mean", "median", "5 %", "95 %", "max"], rows)
+        page = table(self._title, ["", "mean", "median", "5 %", "95 %", "max"], rows)
         try:
             return page + picture(self.plot())
         except UserError:  # the only thing missing is matplotlib
