@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from command import Call
 
 import bestarm
-from bestarm.service.storage import Storage
 
 
 @pytest.fixture
@@ -65,32 +63,10 @@ def test_an_arm_is_withdrawn_with_a_reason_or_without(study: Call) -> None:
         assert found.withdraw_arm("D") == "D was withdrawn."
 
 
-def test_a_study_is_not_begun_after_its_deadline(call: Call) -> None:
-    create = ("study", "create", "--name", "late", "--arms", "A,B", "--deadline")
-    code, _, err = call(*create, "2020-01-31")
-    assert (code, err.strip()) == (2, "bestarm: deadline is 2020-01-31; it is past already.")
-    assert call(*create, "2099-01-31")[0] == 0  # and its name is free
-
-
-@pytest.fixture
-def late(call: Call) -> Call:
-    """A study that was made in 2020, and whose deadline is past."""
-    storage = Storage("sqlite:///ligands.db", now=lambda: datetime(2020, 1, 1, tzinfo=UTC))
-    with closing(storage):
-        problem = bestarm.Problem(["A", "B"], name="late", deadline="2020-01-31")
-        storage.create(bestarm.method("sharp", problem, 10)).result()
-    return call
-
-
-def test_a_study_that_ends_before_it_begins_says_so_once(late: Call) -> None:
-    assert late("ask")[2].count("Nothing was measured yet.") == 1
-
-
-def test_a_notebook_runs_again_after_the_deadline(late: Call) -> None:
-    with bestarm.create_study(
-        ["A", "B"], name="late", deadline="2020-01-31", storage="sqlite:///ligands.db", exist_ok=True
-    ) as study:
-        assert study.status()["end"]["reason"] == "deadline"
+def test_a_study_that_ends_before_it_begins_says_so_once(call: Call) -> None:
+    create = ("study", "create", "--name", "late", "--arms", "A,B", "--deadline", "2020-01-31")
+    assert call(*create)[0] == 0
+    assert call("ask")[2].count("Nothing was measured yet.") == 1
 
 
 def test_two_sites_in_one_folder(study: Call, monkeypatch: pytest.MonkeyPatch) -> None:

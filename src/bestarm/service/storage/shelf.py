@@ -77,7 +77,7 @@ def read(connection: Connection, study_id: int) -> Charter:
 
 def add(connection: Connection, row: dict[str, Any]) -> Charter:
     """A new study under a name that leads nowhere yet."""
-    check_free(connection, row["name"])
+    _check_free(connection, row["name"])
     made = connection.execute(study_rows.insert().values(**row)).inserted_primary_key
     assert made is not None
     connection.execute(name_rows.insert().values(name=row["name"], study_id=made[0]))
@@ -93,7 +93,7 @@ def rename(connection: Connection, study_id: int, name: str) -> str | None:
     if row.name == name:
         return None
     if _leads_to(connection, name) != study_id:  # it may get back a name that it had
-        check_free(connection, name)
+        _check_free(connection, name)
         connection.execute(name_rows.insert().values(name=name, study_id=study_id))
     problem = json.dumps(json.loads(row.problem) | {"name": name}, allow_nan=False)
     change = study_rows.update().where(study_rows.c.id == study_id)
@@ -113,8 +113,7 @@ def _leads_to(connection: Connection, name: str) -> int | None:
     return connection.execute(select(name_rows.c.study_id).where(name_rows.c.name == name)).scalar()
 
 
-def check_free(connection: Connection, name: str) -> None:
-    """Refused, with a sentence, where a name leads to a study already."""
+def _check_free(connection: Connection, name: str) -> None:
     study_id = _leads_to(connection, name)
     if study_id is None:
         return

@@ -140,18 +140,14 @@ class Storage:
     # Studies
 
     def create(self, method: Method, earlier: Sequence[Upload] = ()) -> Pending[Overview]:
-        """A new study, named after its problem; refused if there is one of that name or its deadline is past.
+        """A new study, named after its problem; refused if there is one of that name.
 
         `earlier` are the uploads that it begins with, checked. Nobody waits for an answer to them.
         """
-        now = self.now()
-        created_at = clock.write(now)
+        created_at = clock.write(self.now())
         row = studies.to_row(method) | {"created_at": created_at}
 
         def act(work: Work) -> Overview:
-            shelf.check_free(work.connection, row["name"])  # first: `exist_ok` goes on after a deadline
-            if method.problem.is_past(now):
-                raise Refused(f"deadline is {method.problem.deadline}; it is past already.", "refused", 422)
             study = shelf.add(work.connection, row)
             work.begin(study)
             work.begin_with(study, earlier, created_at)
