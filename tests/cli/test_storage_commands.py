@@ -65,7 +65,9 @@ def test_an_arm_is_withdrawn_with_a_reason_or_without(study: Call) -> None:
 
 def test_a_study_that_ends_before_it_begins_says_so_once(call: Call) -> None:
     create = ("study", "create", "--name", "late", "--arms", "A,B", "--deadline", "2020-01-31")
-    assert call(*create)[0] == 0
+    code, out, _ = call(*create)
+    assert code == 0
+    assert "Its deadline, 2020-01-31, is past already: it ends before it begins." in " ".join(out.split())
     assert call("ask")[2].count("Nothing was measured yet.") == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -123,8 +124,11 @@ def create(
         return
     called = made["study"]
     begun = f" It begins with {count(made['samples'], 'earlier sample')}." if made["samples"] else ""
+    late = f" Its deadline, {problem.deadline}, is past already: it ends before it begins."
+    over = late if problem.is_past(datetime.now(UTC)) else ""
     print_table(
-        f"Study {called} is open, with {made['method']} for {count(made['agents'], 'agent')}.{begun}",
+        f"Study {called} is {'created' if over else 'open'}, with {made['method']} for "
+        f"{count(made['agents'], 'agent')}.{over}{begun}",
         "",
         made["promise"],
         "",
