@@ -16,7 +16,7 @@ import bestarm
 from bestarm.cli.study import arm_table
 from bestarm.core.tally import Tally
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Entry, Upload
-from bestarm.service.http.routes.shapes import StatusAnswer
+from bestarm.service.http.shapes.watch import StatusAnswer
 from bestarm.service.storage.overview import Charter
 from bestarm.service.view.status import status
 

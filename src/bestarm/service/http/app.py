@@ -21,9 +21,10 @@ from bestarm.service.http.bodies import answer
 from bestarm.service.http.headers import complete
 from bestarm.service.http.pages import Pages
 from bestarm.service.http.refusals import refuse_in_json
-from bestarm.service.http.routes import ahead, shapes, sites, studies, tokens, watch
+from bestarm.service.http.routes import ahead, sites, studies, tokens, watch
 from bestarm.service.http.routes.describe import answers, describe
 from bestarm.service.http.service import Limits, Service
+from bestarm.service.http.shapes.server import HealthAnswer, ReadyAnswer
 from bestarm.service.http.shares import HELD, give_back
 from bestarm.service.http.shortcut import Shortcut
 from bestarm.service.storage import Storage
@@ -60,14 +61,14 @@ def create_app(storage: Storage, limits: Limits | None = None, access: type[Acce
     app.state.service = service
     refuse_in_json(app, service.notes)
 
-    @app.get("/healthz", summary="Whether the server answers", responses={200: {"model": shapes.HealthAnswer}})
+    @app.get("/healthz", summary="Whether the server answers", responses={200: {"model": HealthAnswer}})
     async def healthz() -> Response:
         return answer({"status": "ok", "version": __version__, "protocol": VERSION})
 
     @app.get(
         "/readyz",
         summary="Whether the server can do its work",
-        responses=answers(shapes.ReadyAnswer, 200),
+        responses=answers(ReadyAnswer, 200),
     )
     async def readyz() -> Response:
         missing = await service.readiness.missing()

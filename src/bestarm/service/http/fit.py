@@ -22,7 +22,7 @@ def may_be_empty(shape: type[BaseModel]) -> bool:
 def fit(shape: type[S], body: Mapping[str, Any]) -> S:
     """The body as its shape. What a field must be is what its description says.
 
-    >>> from bestarm.service.http.routes.shapes import AdminTokenBody
+    >>> from bestarm.service.http.shapes.tokens import AdminTokenBody
     >>> fit(AdminTokenBody, {"expires_in": 60}).expires_in
     60.0
     >>> fit(AdminTokenBody, {"expires_in": "60"})

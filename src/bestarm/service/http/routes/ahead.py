@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bestarm.service.http.bodies import answer, read_shape
-from bestarm.service.http.routes import shapes
-from bestarm.service.http.routes.describe import answers, text
+from bestarm.service.http.routes.describe import answers, asks, text
 from bestarm.service.http.service import Service
+from bestarm.service.http.shapes.ahead import AheadBody, ExpectedAnswer, TextBody
 from bestarm.service.storage import studies
 from bestarm.service.storage.tokens import Role
 from bestarm.service.view.expected import expected
@@ -26,12 +26,12 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/estimate",
         summary="Check a study and say about how many experiments it will take, without making it",
-        responses=answers(shapes.ExpectedAnswer, 200, 400, 401, 403, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.AheadBody),
+        responses=answers(ExpectedAnswer, 200, 400, 401, 403, 413, 422, 429),
+        openapi_extra=asks(AheadBody),
     )
     async def ahead(request: Request) -> Response:
         await service.access.allow(request, (Role.ADMIN,))
-        body = await read_shape(request, shapes.AheadBody, limits.body)
+        body = await read_shape(request, AheadBody, limits.body)
         asked = body.problem, body.method, body.agents, body.parameters
         method = await asyncio.to_thread(studies.check_method, *asked, limits.arms, limits.body)
         async with one_at_a_time:
@@ -41,11 +41,11 @@ def router(service: Service) -> APIRouter:
         "/qr",
         summary="A text as a QR code, to be shown to a telephone",
         responses=answers(None, 200, 400, 401, 403, 413, 422, 429) | text("image/svg+xml", "A picture."),
-        openapi_extra=shapes.body(shapes.TextBody),
+        openapi_extra=asks(TextBody),
     )
     async def drawn(request: Request) -> Response:
         await service.access.allow(request, (Role.ADMIN,))
-        body = await read_shape(request, shapes.TextBody, limits.body)
+        body = await read_shape(request, TextBody, limits.body)
         picture = await asyncio.to_thread(qr_code, body.text)
         return Response(picture, media_type="image/svg+xml", headers={"Cache-Control": "no-store"})
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Path
 from fastapi.openapi.utils import get_openapi
 
-from bestarm.service.http.routes import shapes
+from bestarm.service.http.fit import may_be_empty
+from bestarm.service.http.shapes.shape import RefusalAnswer, Shape
 
 StudyName = Annotated[str, Path(description="The study's name.", examples=["ligands"])]
 AgentName = Annotated[str, Path(description="The site's name.", examples=["lab-a"])]
@@ -27,10 +28,20 @@ REASONS = {
 }
 
 
-def answers(shape: type[shapes.Shape] | None, success: int, *refusals: int) -> dict[int | str, dict[str, Any]]:
+def asks(shape: type[Shape]) -> dict[str, Any]:
+    """The OpenAPI description of a request body."""
+    schema = shape.model_json_schema()
+    example = {
+        name: field["examples"][0] for name, field in schema["properties"].items() if "examples" in field
+    }
+    content = {"application/json": {"schema": schema, "example": example}}
+    return {"requestBody": {"required": not may_be_empty(shape), "content": content}}
+
+
+def answers(shape: type[Shape] | None, success: int, *refusals: int) -> dict[int | str, dict[str, Any]]:
     """The answers of a route: its own shape, and the refusals that it can give."""
     described: dict[int | str, dict[str, Any]] = {
-        status: {"model": shapes.RefusalAnswer, "description": REASONS[status]}
+        status: {"model": RefusalAnswer, "description": REASONS[status]}
         for status in (*refusals, *((408,) if 413 in refusals else ()), 503)
     }
     if shape is not None:

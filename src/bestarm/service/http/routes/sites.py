@@ -17,9 +17,9 @@ from bestarm.protocol.messages import Download, Stop, upload_from_json
 from bestarm.protocol.terms import Terms
 from bestarm.protocol.version import HEADER, VERSION, check_site
 from bestarm.service.http.bodies import COMPACT, answer, answer_text, read_object, read_shape
-from bestarm.service.http.routes import shapes
-from bestarm.service.http.routes.describe import StudyName, answers
+from bestarm.service.http.routes.describe import StudyName, answers, asks
 from bestarm.service.http.service import Service
+from bestarm.service.http.shapes.sites import JoinAnswer, JoinBody, ReceiptsAnswer, UploadAnswer, UploadBody
 from bestarm.service.storage.overview import Charter
 from bestarm.service.storage.tokens import Role
 from bestarm.service.view.checks import checks_of
@@ -61,13 +61,13 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/join",
         summary="Join a study, or ask again after a restart",
-        responses=answers(shapes.JoinAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.JoinBody) | SPOKEN,
+        responses=answers(JoinAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=asks(JoinBody) | SPOKEN,
     )
     async def join(request: Request, study: StudyName) -> Response:
         token = await access.allow(request, AGENT, study)
         check_site(request.headers.get(HEADER), __version__)
-        body = await read_shape(request, shapes.JoinBody, limits.body)
+        body = await read_shape(request, JoinBody, limits.body)
         found = await service.study(study)
         entry = Join(
             str(token.agent), body.journal, body.plate, tuple(body.cannot), body.number, body.plates, body.room
@@ -95,8 +95,8 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/uploads",
         summary="Upload a batch; again is harmless and gets the same answer",
-        responses=answers(shapes.UploadAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.UploadBody) | SPOKEN,
+        responses=answers(UploadAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=asks(UploadBody) | SPOKEN,
     )
     async def upload(request: Request, study: StudyName) -> Response:
         token = await access.allow(request, AGENT, study)
@@ -120,7 +120,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/studies/{study}/receipts",
         summary="Where your uploads stand in the log",
-        responses=answers(shapes.ReceiptsAnswer, 200, 401, 403, 404, 422, 429),
+        responses=answers(ReceiptsAnswer, 200, 401, 403, 404, 422, 429),
     )
     async def receipts(
         request: Request,

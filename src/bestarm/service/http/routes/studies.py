@@ -15,9 +15,17 @@ from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Restore
 from bestarm.protocol.messages import tally_from_json, verdict_to_json
 from bestarm.reward import counts_around
 from bestarm.service.http.bodies import answer, read_shape
-from bestarm.service.http.routes import shapes
-from bestarm.service.http.routes.describe import StudyName, answers
+from bestarm.service.http.routes.describe import StudyName, answers, asks
 from bestarm.service.http.service import Service
+from bestarm.service.http.shapes.changes import (
+    ArmBody,
+    ChangedAnswer,
+    CorrectionBody,
+    ReasonBody,
+    RenameBody,
+    WithdrawBody,
+)
+from bestarm.service.http.shapes.studies import StudiesAnswer, StudyAnswer, StudyBody
 from bestarm.service.storage import clock, studies
 from bestarm.service.storage.overview import Charter, Overview
 from bestarm.service.storage.tokens import Role, new_id
@@ -40,12 +48,12 @@ def router(service: Service) -> APIRouter:
         "/studies",
         status_code=201,
         summary="Make a study",
-        responses=answers(shapes.StudyAnswer, 201, 400, 401, 403, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.StudyBody),
+        responses=answers(StudyAnswer, 201, 400, 401, 403, 409, 413, 422, 429),
+        openapi_extra=asks(StudyBody),
     )
     async def create(request: Request) -> Response:
         await service.access.allow(request, (Role.ADMIN,))
-        body = await read_shape(request, shapes.StudyBody, limits.body)
+        body = await read_shape(request, StudyBody, limits.body)
         asked = body.problem, body.method, body.agents, body.parameters
         method = await asyncio.to_thread(studies.check_method, *asked, limits.arms, limits.body)
         earlier = await asyncio.to_thread(studies.check_earlier, method, body.earlier)
@@ -54,7 +62,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/studies",
         summary="The studies that you may see",
-        responses=answers(shapes.StudiesAnswer, 200, 401, 422, 429),
+        responses=answers(StudiesAnswer, 200, 401, 422, 429),
     )
     async def every(
         request: Request,
@@ -70,7 +78,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/studies/{study}",
         summary="Show a study",
-        responses=answers(shapes.StudyAnswer, 200, 401, 403, 404, 429),
+        responses=answers(StudyAnswer, 200, 401, 403, 404, 429),
     )
     async def show(request: Request, study: StudyName) -> Response:
         await service.access.allow(request, ANYONE, study)
@@ -79,8 +87,8 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/close",
         summary="Take no more joins and uploads",
-        responses=answers(shapes.StudyAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.ReasonBody),
+        responses=answers(StudyAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=asks(ReasonBody),
     )
     async def close(request: Request, study: StudyName) -> Response:
         return await set_closed(request, study, True)
@@ -88,8 +96,8 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/reopen",
         summary="Take joins and uploads again",
-        responses=answers(shapes.StudyAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.ReasonBody),
+        responses=answers(StudyAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=asks(ReasonBody),
     )
     async def reopen(request: Request, study: StudyName) -> Response:
         return await set_closed(request, study, False)
@@ -97,18 +105,18 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/rename",
         summary="Call a study otherwise; its sites and tokens go on as they are",
-        responses=answers(shapes.StudyAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.RenameBody),
+        responses=answers(StudyAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=asks(RenameBody),
     )
     async def rename(request: Request, study: StudyName) -> Response:
         token = await service.access.allow(request, (Role.ADMIN,))
-        body = await read_shape(request, shapes.RenameBody, limits.body)
+        body = await read_shape(request, RenameBody, limits.body)
         return await shown(storage.rename(await service.study(study), body.name, token.who))
 
     @routes.post(
         "/studies/{study}/archive",
         summary="Leave a study out of the lists; all else goes on",
-        responses=answers(shapes.StudyAnswer, 200, 401, 403, 404, 429),
+        responses=answers(StudyAnswer, 200, 401, 403, 404, 429),
     )
     async def archive(request: Request, study: StudyName) -> Response:
         return await set_archived(request, study, True)
@@ -116,7 +124,7 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/unarchive",
         summary="Put a study into the lists again",
-        responses=answers(shapes.StudyAnswer, 200, 401, 403, 404, 429),
+        responses=answers(StudyAnswer, 200, 401, 403, 404, 429),
     )
     async def unarchive(request: Request, study: StudyName) -> Response:
         return await set_archived(request, study, False)
@@ -127,19 +135,19 @@ def router(service: Service) -> APIRouter:
 
     async def set_closed(request: Request, name: str, closed: bool) -> Response:
         token = await service.access.allow(request, (Role.ADMIN,))
-        body = await read_shape(request, shapes.ReasonBody, limits.body)
+        body = await read_shape(request, ReasonBody, limits.body)
         found = await service.study(name)
         return await shown(storage.set_closed(found, closed, token.who, body.reason))
 
     @routes.post(
         "/studies/{study}/arms",
         summary="Add an arm",
-        responses=answers(shapes.ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.ArmBody),
+        responses=answers(ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=asks(ArmBody),
     )
     async def add_arm(request: Request, study: StudyName) -> Response:
         token = await service.access.allow(request, (Role.ADMIN,))
-        body = await read_shape(request, shapes.ArmBody, limits.body)
+        body = await read_shape(request, ArmBody, limits.body)
         found = await service.study(study)
         if len(storage.arms(found)) >= limits.arms:
             raise Refused(f"arm: this server takes at most {limits.arms} arms.", "refused", 422)
@@ -150,24 +158,24 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/arms/withdraw",
         summary="Withdraw an arm",
-        responses=answers(shapes.ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.WithdrawBody),
+        responses=answers(ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=asks(WithdrawBody),
     )
     async def withdraw_arm(request: Request, study: StudyName) -> Response:
         token = await service.access.allow(request, (Role.ADMIN,))
-        body = await read_shape(request, shapes.WithdrawBody, limits.body)
+        body = await read_shape(request, WithdrawBody, limits.body)
         found = await service.study(study)
         return await changed(found, ArmWithdrawn(body.id or new_id(), token.who, body.arm, body.reason))
 
     @routes.post(
         "/studies/{study}/corrections",
         summary="Correct a batch; a site its own",
-        responses=answers(shapes.ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.CorrectionBody),
+        responses=answers(ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=asks(CorrectionBody),
     )
     async def correct(request: Request, study: StudyName) -> Response:
         token = await service.access.allow(request, (Role.ADMIN, Role.AGENT), study)
-        body = await read_shape(request, shapes.CorrectionBody, limits.body)
+        body = await read_shape(request, CorrectionBody, limits.body)
         if token.role is Role.AGENT and body.agent != token.agent:
             raise Refused(f"this token is for agent {token.agent!r}, not {body.agent!r}.", "other-agent", 403)
         found = await service.study(study)
@@ -181,12 +189,12 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/studies/{study}/restored",
         summary="Say that the log was put back from a backup: sites send again what it has lost",
-        responses=answers(shapes.ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.ReasonBody),
+        responses=answers(ChangedAnswer, 200, 400, 401, 403, 404, 409, 413, 422, 429),
+        openapi_extra=asks(ReasonBody),
     )
     async def restored(request: Request, study: StudyName) -> Response:
         token = await service.access.allow(request, (Role.ADMIN,))
-        body = await read_shape(request, shapes.ReasonBody, limits.body)
+        body = await read_shape(request, ReasonBody, limits.body)
         return await changed(await service.study(study), Restored(new_id(), token.who, body.reason))
 
     async def changed(study: Charter, entry: ArmAdded | ArmWithdrawn | Correction | Restored) -> Response:

@@ -12,9 +12,15 @@ from starlette.responses import Response
 
 from bestarm.errors import ServiceError
 from bestarm.service.http.bodies import answer, read_shape
-from bestarm.service.http.routes import shapes
-from bestarm.service.http.routes.describe import StudyName, TokenId, answers
+from bestarm.service.http.routes.describe import StudyName, TokenId, answers, asks
 from bestarm.service.http.service import Service
+from bestarm.service.http.shapes.tokens import (
+    AdminTokenBody,
+    NewTokenAnswer,
+    TokenAnswer,
+    TokenBody,
+    TokensAnswer,
+)
 from bestarm.service.storage.overview import Charter
 from bestarm.service.storage.tokens import Grant, Role, Token
 
@@ -38,24 +44,24 @@ def router(service: Service) -> APIRouter:
         "/studies/{study}/tokens",
         status_code=201,
         summary="A token for an agent or a viewer of a study",
-        responses=answers(shapes.NewTokenAnswer, 201, 400, 401, 403, 404, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.TokenBody),
+        responses=answers(NewTokenAnswer, 201, 400, 401, 403, 404, 413, 422, 429),
+        openapi_extra=asks(TokenBody),
     )
     async def create(request: Request, study: StudyName) -> Response:
         by = await access.allow(request, ADMIN)
-        body = await read_shape(request, shapes.TokenBody, limits.body)
+        body = await read_shape(request, TokenBody, limits.body)
         return await make(Grant(Role(body.role), body.agent, body.expires_in), await service.study(study), by)
 
     @routes.post(
         "/tokens",
         status_code=201,
         summary="Another administrator's token",
-        responses=answers(shapes.NewTokenAnswer, 201, 400, 401, 403, 413, 422, 429),
-        openapi_extra=shapes.body(shapes.AdminTokenBody),
+        responses=answers(NewTokenAnswer, 201, 400, 401, 403, 413, 422, 429),
+        openapi_extra=asks(AdminTokenBody),
     )
     async def create_admin(request: Request) -> Response:
         by = await access.allow(request, ADMIN)
-        body = await read_shape(request, shapes.AdminTokenBody, limits.body)
+        body = await read_shape(request, AdminTokenBody, limits.body)
         return await make(Grant(Role.ADMIN, None, body.expires_in), None, by)
 
     async def make(grant: Grant, study: Charter | None, by: Token) -> Response:
@@ -66,7 +72,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/studies/{study}/tokens",
         summary="A study's tokens, without their secrets",
-        responses=answers(shapes.TokensAnswer, 200, 401, 403, 404, 429),
+        responses=answers(TokensAnswer, 200, 401, 403, 404, 429),
     )
     async def every(request: Request, study: StudyName) -> Response:
         await access.allow(request, ADMIN)
@@ -75,7 +81,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/token",
         summary="What your own token is for",
-        responses=answers(shapes.TokenAnswer, 200, 401, 429),
+        responses=answers(TokenAnswer, 200, 401, 429),
     )
     async def own(request: Request) -> Response:
         token = await access.who(request)
@@ -86,7 +92,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/tokens",
         summary="All tokens, without their secrets",
-        responses=answers(shapes.TokensAnswer, 200, 401, 403, 429),
+        responses=answers(TokensAnswer, 200, 401, 403, 429),
     )
     async def all_of_them(request: Request) -> Response:
         await access.allow(request, ADMIN)
@@ -99,7 +105,7 @@ def router(service: Service) -> APIRouter:
     @routes.delete(
         "/studies/{study}/tokens/{token_id}",
         summary="Revoke a study's token",
-        responses=answers(shapes.TokenAnswer, 200, 401, 403, 404, 429),
+        responses=answers(TokenAnswer, 200, 401, 403, 404, 429),
     )
     async def revoke(request: Request, study: StudyName, token_id: TokenId) -> Response:
         by = await access.allow(request, ADMIN)
@@ -108,7 +114,7 @@ def router(service: Service) -> APIRouter:
     @routes.delete(
         "/tokens/{token_id}",
         summary="Revoke any token",
-        responses=answers(shapes.TokenAnswer, 200, 401, 403, 404, 409, 429),
+        responses=answers(TokenAnswer, 200, 401, 403, 404, 409, 429),
     )
     async def revoke_any(request: Request, token_id: TokenId) -> Response:
         by = await access.allow(request, ADMIN)

@@ -18,9 +18,9 @@ from bestarm.service.http.bodies import answer
 from bestarm.service.http.events import TOGETHER, Page, follow
 from bestarm.service.http.metrics import metrics
 from bestarm.service.http.patiently import patiently, printed
-from bestarm.service.http.routes import shapes
 from bestarm.service.http.routes.describe import AgentName, StudyName, answers, text
 from bestarm.service.http.service import Service
+from bestarm.service.http.shapes.watch import ExportAnswer, LogAnswer, SiteDetailAnswer, StatusAnswer
 from bestarm.service.storage.overview import Charter, Judged, Overview
 from bestarm.service.storage.tokens import Role, Token
 from bestarm.service.view.ending import line
@@ -44,7 +44,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/v1/studies/{study}/status",
         summary="Everything that a dashboard shows",
-        responses=answers(shapes.StatusAnswer, 200, 401, 403, 404, 429),
+        responses=answers(StatusAnswer, 200, 401, 403, 404, 429),
     )
     async def show(request: Request, study: StudyName) -> Response:
         await access.allow(request, EVERYBODY, study)
@@ -90,7 +90,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/v1/studies/{study}/log",
         summary="The last entries of the log, in sentences",
-        responses=answers(shapes.LogAnswer, 200, 401, 403, 404, 422, 429),
+        responses=answers(LogAnswer, 200, 401, 403, 404, 422, 429),
     )
     async def lines(
         request: Request,
@@ -109,7 +109,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/v1/studies/{study}/sites/{agent}",
         summary="What a site is asked to do, and its last batches",
-        responses=answers(shapes.SiteDetailAnswer, 200, 401, 403, 404, 429),
+        responses=answers(SiteDetailAnswer, 200, 401, 403, 404, 429),
     )
     async def closely(request: Request, study: StudyName, agent: AgentName) -> Response:
         await access.allow(request, WATCHERS, study)
@@ -126,7 +126,7 @@ def router(service: Service) -> APIRouter:
     @routes.get(
         "/v1/studies/{study}/export",
         summary="The whole log, to keep and to verify",
-        responses=answers(shapes.ExportAnswer, 200, 401, 403, 404, 422, 429),
+        responses=answers(ExportAnswer, 200, 401, 403, 404, 422, 429),
     )
     async def exported(
         request: Request,

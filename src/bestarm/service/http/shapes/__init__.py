@@ -1,0 +1,1 @@
+"""The shapes of all bodies, a file for each kind of reader."""
