@@ -30,8 +30,8 @@ import psycopg
 from long_log import Site, write
 
 from bestarm.service.storage import Storage
-from bestarm.service.storage.overview import Charter
-from bestarm.service.storage.tokens import Grant, Role
+from bestarm.service.storage.rows.tokens import Grant, Role
+from bestarm.service.storage.study.overview import Charter
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from postgres import Postgres, postgres

@@ -15,8 +15,8 @@ from bestarm.core.tally import Tally
 from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.messages import Download
 from bestarm.protocol.server import Server
-from bestarm.simulation.environment import Environment, environment, fill, first_pulls
 from bestarm.simulation.workers import spread_over_workers
+from bestarm.simulation.worlds.environment import Environment, environment, fill, first_pulls
 
 OTHERS = ("halving", "rejects", "even-shares")
 PIECE = 20

@@ -16,8 +16,8 @@ from bestarm.core.tally import Tally
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.version import HEADER, VERSION
 from bestarm.service.storage import Storage
-from bestarm.service.storage.overview import Charter
-from bestarm.service.storage.tokens import Grant, Role
+from bestarm.service.storage.rows.tokens import Grant, Role
+from bestarm.service.storage.study.overview import Charter
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from postgres import postgres

@@ -25,9 +25,9 @@ from bestarm.core.tally import Tally
 from bestarm.protocol.entries import Join, Upload
 from bestarm.service.http import app  # what a server has loaded besides
 from bestarm.service.storage import Storage
-from bestarm.service.view.export import export_json
-from bestarm.service.view.export_file import ExportFile
-from bestarm.service.view.verify import replay
+from bestarm.service.view.exports.export import export_json
+from bestarm.service.view.exports.export_file import ExportFile
+from bestarm.service.view.exports.verify import replay
 
 SITES = 10
 ARMS_EACH = 10

@@ -28,7 +28,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from bestarm.service.storage import Storage
-from bestarm.service.storage.overview import Charter
+from bestarm.service.storage.study.overview import Charter
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from serving import Process, serving

@@ -18,8 +18,8 @@ from pathlib import Path
 from random import Random
 
 from bestarm import connect
-from bestarm.client.connection import Connection
 from bestarm.client.lab import Lab
+from bestarm.client.server.connection import Connection
 
 MEANS = {"A": 0.52, "B": 0.50, "C": 0.50, "D": 0.48}  # so close that nobody finishes
 PROBLEM = {"name": "workers", "arms": list(MEANS), "sigma": 0.3}

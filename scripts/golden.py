@@ -24,7 +24,7 @@ import bestarm
 from bestarm import Method, Offline, Problem, Schedule, Tally, UserError, method
 from bestarm.methods import Kind
 from bestarm.simulation.api import prepare
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.world import World
 
 FOLDER = Path(__file__).parent.parent / "tests" / "golden"
 TRACES = FOLDER / "traces.json"

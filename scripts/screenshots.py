@@ -27,7 +27,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import bestarm
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.protocol.messages import reply_from_json
 from bestarm.service.http.app import create_app
 from bestarm.service.http.service import Limits

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bestarm.benchmark import GROUPS, Measure, many_features, measure, orthogonal, time_runs
-from bestarm.cli.bench import app
+from bestarm.cli.research.bench import app
 from bestarm.errors import UserError
 from bestarm.methods import METHODS
 from bestarm.simulation.engine import Engine

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from bestarm import Problem, Trial
 from bestarm.cells import read_cell, write_cell
-from bestarm.client import worksheet
+from bestarm.client.sheets import worksheet
 from bestarm.protocol.terms import Terms
-from bestarm.simulation.table import read_table
+from bestarm.simulation.worlds.table import read_table
 from bestarm.sweeps.table_file import write_table
 
 RISKY = [

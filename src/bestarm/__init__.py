@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bestarm.protocol.entries import Upload
     from bestarm.protocol.messages import Download, ProtocolError, Stop, Trial
     from bestarm.protocol.server import Server
-    from bestarm.service.view.export_file import read_export
+    from bestarm.service.view.exports.export_file import read_export
     from bestarm.simulation.api import simulate
     from bestarm.simulation.result import Result
     from bestarm.simulation.schedule import Offline, Schedule
@@ -112,7 +112,7 @@ _PLACES = {
     "estimate": "estimation",
     "method": "methods",
     "open_study": "local.create",
-    "read_export": "service.view.export_file",
+    "read_export": "service.view.exports.export_file",
     "simulate": "simulation.api",
     "sweep": "sweeps.api",
 }

@@ -23,7 +23,7 @@ from bestarm.protocol.entries import Upload
 from bestarm.protocol.server import Server
 from bestarm.protocol.terms import Terms
 from bestarm.reward import check_number
-from bestarm.simulation.table import read_cells
+from bestarm.simulation.worlds.table import read_cells
 
 REWARDS = ("site", "batch", "arm", "reward")
 ON_ITEMS = ("site", "batch", "item", "arm", "reward")

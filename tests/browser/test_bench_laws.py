@@ -16,9 +16,9 @@ from playwright.sync_api import Browser, Page
 from serving import Process
 
 from bestarm import Problem, UserError, method
-from bestarm.client import worksheet
 from bestarm.client.items import MOST_ITEMS, Items, checked_items
-from bestarm.client.past import counts_as
+from bestarm.client.memory.past import counts_as
+from bestarm.client.sheets import worksheet
 from bestarm.core.plan import Plan
 from bestarm.doubt import question
 from bestarm.protocol.agent import TRANSITIONS, Agent

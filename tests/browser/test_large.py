@@ -14,11 +14,11 @@ from playwright.sync_api import expect
 from serving import Process, serving
 
 import bestarm
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.core.tally import Tally
 from bestarm.protocol.entries import Join, Upload
 from bestarm.service.storage import Storage
-from bestarm.service.storage.tokens import Grant, Role
+from bestarm.service.storage.rows.tokens import Grant, Role
 
 ARMS = [f"compound {k:04d}" for k in range(1000)]
 SITES = [f"site-{k:04d}" for k in range(1000)]

@@ -14,7 +14,7 @@ from uploads import batch, small_problem
 import bestarm
 from bestarm.protocol.entries import Join
 from bestarm.service.storage import Storage
-from bestarm.service.storage.tokens import Grant, Role
+from bestarm.service.storage.rows.tokens import Grant, Role
 
 DAYS = {"oslo": 0.0, "rome": 3.0, "york": 0.5, "bonn": 9.0}
 

@@ -11,7 +11,7 @@ import pytest
 from serving import serving
 
 from bestarm.cli.main import run
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 
 Command = Callable[..., str]
 

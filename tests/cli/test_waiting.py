@@ -9,7 +9,7 @@ import pytest
 
 from bestarm.cli import progress
 from bestarm.errors import UserError
-from bestarm.simulation.interrupts import interruptible
+from bestarm.simulation.compiled.interrupts import interruptible
 
 LONG = 60.0  # seconds that no test takes
 

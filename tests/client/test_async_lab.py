@@ -16,7 +16,7 @@ from real_server import RealServer
 
 import bestarm
 from bestarm import AsyncLab, Problem, Trial, UserError
-from bestarm.client import patience
+from bestarm.client.server import patience
 from bestarm.errors import ServiceError
 
 pytestmark = pytest.mark.usefixtures("_both_ways")

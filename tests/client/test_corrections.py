@@ -15,8 +15,8 @@ from real_server import RealServer
 
 from bestarm import Lab, Problem, UserError
 from bestarm.client.connect import connect
-from bestarm.client.journal import Journal
-from bestarm.client.past import tally_of
+from bestarm.client.memory.journal import Journal
+from bestarm.client.memory.past import tally_of
 
 pytestmark = pytest.mark.usefixtures("_both_ways")
 

@@ -12,8 +12,8 @@ from fake_server import FakeServer
 from real_server import RealServer
 
 from bestarm import Lab, Problem, UserError
-from bestarm.client import worksheet
 from bestarm.client.connect import connect
+from bestarm.client.sheets import worksheet
 
 YES_NO = Problem(["A", "B"], name="ligands", rewards="yes-no")
 MEASURED = Problem(["A", "B"], name="ligands", centre=10.0)

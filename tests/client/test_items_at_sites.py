@@ -19,7 +19,7 @@ from fake_server import FakeServer
 from real_server import RealServer
 
 from bestarm import Lab, Problem, Trial, UserError
-from bestarm.cli import site
+from bestarm.cli.lab import site
 from bestarm.cli.main import run
 from bestarm.client.connect import connect
 

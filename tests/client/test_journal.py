@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestarm import Agent, Lab, UserError
-from bestarm.client import past, receipts
-from bestarm.client.journal import Journal, JournalError
-from bestarm.client.upgrade import VERSION
+from bestarm.client.memory import past, receipts
+from bestarm.client.memory.journal import Journal, JournalError
+from bestarm.client.memory.upgrade import VERSION
 
 HOLD = """
 import sys, time
-from bestarm.client.journal import Journal
+from bestarm.client.memory.journal import Journal
 journal = Journal(sys.argv[1])
 print("has it", flush=True)
 time.sleep(60)

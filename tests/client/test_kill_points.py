@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestarm import Lab, Problem, Server
-from bestarm.client.journal import Journal
+from bestarm.client.memory.journal import Journal
 
 TRIALS = 12
 PROBLEM = Problem(["A", "B", "C"], name="ligands", sigma=2.0**52, delta=0.05, epsilon=0.0)

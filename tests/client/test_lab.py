@@ -15,8 +15,8 @@ from real_server import RealServer
 import bestarm
 from bestarm import Agent, Problem, Server, Trial, UserError, method
 from bestarm.client.connect import connect
-from bestarm.client.journal import JournalError
-from bestarm.client.patience import Patience
+from bestarm.client.memory.journal import JournalError
+from bestarm.client.server.patience import Patience
 from bestarm.errors import Refused, ServiceError
 
 pytestmark = pytest.mark.usefixtures("_both_ways")

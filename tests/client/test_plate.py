@@ -13,7 +13,7 @@ from real_server import RealServer
 
 from bestarm import Lab, UserError
 from bestarm.client.connect import connect
-from bestarm.client.identity import Said
+from bestarm.client.memory.identity import Said
 from bestarm.errors import Refused
 
 pytestmark = pytest.mark.parametrize("make", [FakeServer, RealServer])

@@ -13,7 +13,7 @@ from fake_server import FakeServer, open_lab
 from real_server import RealServer
 
 from bestarm import Lab, Problem
-from bestarm.client import worksheet
+from bestarm.client.sheets import worksheet
 
 pytestmark = pytest.mark.usefixtures("_both_ways")
 

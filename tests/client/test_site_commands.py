@@ -15,10 +15,10 @@ from fake_server import open_lab
 from real_server import RealServer
 
 from bestarm import Problem
-from bestarm.cli import site
+from bestarm.cli.lab import site
 from bestarm.cli.main import run
 from bestarm.client.connect import connect
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 
 Shell = Callable[..., tuple[int, str, str]]
 BOUNDED = Problem(["A", "B", "C"], name="ligands", reward_range=(-1.0, 1.0), delta=0.05, epsilon=0.0)

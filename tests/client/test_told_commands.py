@@ -15,7 +15,7 @@ import pytest
 from real_server import RealServer
 
 from bestarm import Problem
-from bestarm.cli import site
+from bestarm.cli.lab import site
 from bestarm.cli.main import run
 from bestarm.client.connect import connect
 

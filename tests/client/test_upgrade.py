@@ -16,11 +16,11 @@ from fatal import Fuse, Killed, Statements
 from serving import Local
 
 from bestarm import Problem, Trial
-from bestarm.client.connection import Connection
-from bestarm.client.identity import Said
-from bestarm.client.journal import Journal
 from bestarm.client.lab import Lab
-from bestarm.client.upgrade import FIRST, STEPS, VERSION, terms_of
+from bestarm.client.memory.identity import Said
+from bestarm.client.memory.journal import Journal
+from bestarm.client.memory.upgrade import FIRST, STEPS, VERSION, terms_of
+from bestarm.client.server.connection import Connection
 from bestarm.protocol.agent import State
 from bestarm.service.http.app import create_app
 from bestarm.service.storage import Storage

@@ -12,8 +12,8 @@ from fake_server import open_lab
 from real_server import RealServer
 
 from bestarm import Lab, Problem, Trial
-from bestarm.client import patience
-from bestarm.client.patience import Patience
+from bestarm.client.server import patience
+from bestarm.client.server.patience import Patience
 
 pytestmark = pytest.mark.usefixtures("_both_ways")
 

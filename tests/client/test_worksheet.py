@@ -11,8 +11,8 @@ import openpyxl
 import pytest
 
 from bestarm import Trial, UserError
-from bestarm.client import worksheet
-from bestarm.client.worksheet import Filled
+from bestarm.client.sheets import worksheet
+from bestarm.client.sheets.worksheet import Filled
 from bestarm.protocol.terms import Terms
 
 PLAIN = Terms("ligands", ("A", "B, the long one"), "a fingerprint", sigma=0.3)

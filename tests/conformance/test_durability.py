@@ -14,7 +14,7 @@ from stored import PROBLEM, create, look, send
 from uploads import batch
 
 from bestarm.service.storage import Storage
-from bestarm.service.storage.database import Pen, open_engine
+from bestarm.service.storage.rows.database import Pen, open_engine
 
 
 def test_sqlite_waits_for_the_disk_and_is_private(tmp_path: Path) -> None:

@@ -22,9 +22,11 @@ from bestarm.errors import Refused
 from bestarm.protocol.entries import ArmWithdrawn, Correction, Join, Upload
 from bestarm.protocol.fold import Fold
 from bestarm.protocol.server import Server
-from bestarm.service.storage import Storage, log, snapshots
-from bestarm.service.storage.loader import Loading
-from bestarm.service.storage.overview import Charter, Overview
+from bestarm.service.storage import Storage
+from bestarm.service.storage.kept import snapshots
+from bestarm.service.storage.kept.loader import Loading
+from bestarm.service.storage.rows import log
+from bestarm.service.storage.study.overview import Charter, Overview
 
 EVERY = 20
 UPLOADS = 90

@@ -14,8 +14,8 @@ from postgres import Postgres
 from serving import Process, serving
 from uploads import batch, small_problem
 
-from bestarm.client.connection import Connection
-from bestarm.service.view.verify import verify
+from bestarm.client.server.connection import Connection
+from bestarm.service.view.exports.verify import verify
 
 PROBLEM = small_problem(means=(0.9, 0.85, 0.8))
 AGENTS, UPLOADS = 6, 15

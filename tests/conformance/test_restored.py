@@ -21,8 +21,8 @@ from bestarm.client.lab import Lab
 from bestarm.errors import UserError
 from bestarm.protocol.entries import Restored
 from bestarm.service.storage import Storage
-from bestarm.service.view.export import export_json
-from bestarm.service.view.verify import verify
+from bestarm.service.view.exports.export import export_json
+from bestarm.service.view.exports.verify import verify
 from bestarm.strict_json import QUICK
 
 STUDY = "screen"

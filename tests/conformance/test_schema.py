@@ -18,9 +18,9 @@ from uploads import batch
 
 from bestarm.errors import ServiceError, UserError
 from bestarm.service.storage import Storage
-from bestarm.service.storage.database import Pen, open_engine
-from bestarm.service.storage.schema import STEPS, VERSION, prepare, recorded, version_of
-from bestarm.service.storage.tables import metadata, schema
+from bestarm.service.storage.rows.database import Pen, open_engine
+from bestarm.service.storage.rows.schema import STEPS, VERSION, prepare, recorded, version_of
+from bestarm.service.storage.rows.tables import metadata, schema
 
 STEP = """
 from alembic import op

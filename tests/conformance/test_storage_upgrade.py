@@ -21,12 +21,12 @@ from bestarm.protocol.decision import close
 from bestarm.protocol.entries import Join
 from bestarm.protocol.messages import Download, Stop
 from bestarm.service.storage import Storage, work
-from bestarm.service.storage.database import Pen, open_engine
-from bestarm.service.storage.overview import Charter
-from bestarm.service.storage.schema import STEPS, VERSION, prepare, version_of
-from bestarm.service.storage.tokens import Role, hash_of
-from bestarm.service.view.export import export_json
-from bestarm.service.view.verify import verify
+from bestarm.service.storage.rows.database import Pen, open_engine
+from bestarm.service.storage.rows.schema import STEPS, VERSION, prepare, version_of
+from bestarm.service.storage.rows.tokens import Role, hash_of
+from bestarm.service.storage.study.overview import Charter
+from bestarm.service.view.exports.export import export_json
+from bestarm.service.view.exports.verify import verify
 
 FIXTURE = Path(__file__).parents[1] / "golden" / "service-0.1.0"
 EXPORTS = json.loads((FIXTURE / "exports.json").read_text())

@@ -14,8 +14,8 @@ from uploads import small_problem
 from bestarm.errors import Refused, UserError
 from bestarm.service.storage import Storage
 from bestarm.service.storage.admin import admit
-from bestarm.service.storage.tables import metadata
-from bestarm.service.storage.tokens import TOKEN, Grant, Role, hash_of
+from bestarm.service.storage.rows.tables import metadata
+from bestarm.service.storage.rows.tokens import TOKEN, Grant, Role, hash_of
 
 
 class Time:

@@ -6,7 +6,7 @@ import inspect
 import re
 from pathlib import Path
 
-from bestarm.cli.serve import serve
+from bestarm.cli.coordinator.serve import serve
 from bestarm.service.http.connections.listener import GRACE
 from bestarm.service.http.connections.wire import MOST_HEAD
 from bestarm.service.http.limits import Limits

@@ -108,7 +108,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path)
     assert {
         "bestarm/py.typed",
         "bestarm/experiments/report.html.jinja",
-        "bestarm/service/view/report.css",
+        "bestarm/service/view/paper/report.css",
     } <= others
     assert len([name for name in others if name.startswith("bestarm/service/dashboard/")]) > 10
 

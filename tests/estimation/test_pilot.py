@@ -10,7 +10,7 @@ import pytest
 
 import bestarm
 from bestarm.estimation.pilot import Pilot, Row, read_rows
-from bestarm.simulation.table import read_cells
+from bestarm.simulation.worlds.table import read_cells
 
 ARMS = ["A", "B", "C"]
 MEANS = np.array([0.9, 0.6, 0.4])

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import bestarm
-from bestarm.cli.reproduce import app
+from bestarm.cli.research.reproduce import app
 from bestarm.errors import UserError
 from bestarm.experiments import api, films, plans, synthetic
 from bestarm.experiments.claims import judge, read_claims

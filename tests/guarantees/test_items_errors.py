@@ -94,7 +94,7 @@ def with_losses(delta: float, runs: int, seed: int, scale: float = 1.0) -> tuple
     The two arms are equal, and the first one passes for the best. With a `scale` below 1 that of the
     differences is measured too small.
     """
-    from bestarm.simulation.compile import twin
+    from bestarm.simulation.compiled.compile import twin
 
     problem = bestarm.Problem(["a", "b"], items=True, delta=delta)
     method = bestarm.method("sharp", problem, agents=3)

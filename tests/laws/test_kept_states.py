@@ -8,7 +8,7 @@ from bestarm.methods import METHODS, Kind, Method
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Reopen, Upload
 from bestarm.protocol.frozen import freeze, thaw
 from bestarm.protocol.server import Server
-from bestarm.service.storage.packing import gather, pack, unpack
+from bestarm.service.storage.kept.packing import gather, pack, unpack
 from bestarm.testing.demand import same_bits
 from bestarm.testing.worlds import batches, methods_on_worlds
 

@@ -14,7 +14,7 @@ from serving import serving
 
 import bestarm
 from bestarm import UserError
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.errors import Refused, ServiceError
 
 ARMS = ["A", "B", "C"]

@@ -17,8 +17,8 @@ from toll import note
 from under_fire import read_journal, sums, uploaded
 
 import bestarm
-from bestarm.service.view.export_file import ExportFile
-from bestarm.service.view.verify import replay
+from bestarm.service.view.exports.export_file import ExportFile
+from bestarm.service.view.exports.verify import replay
 
 KILLS = int(os.environ.get("BESTARM_KILLS", "20"))  # on each storage; `make soak` has more
 SITES = [f"lab-{letter}" for letter in "abcdefghij"]

@@ -16,8 +16,8 @@ import bestarm
 from bestarm import Problem, UserError
 from bestarm.client.doubt import Doubtful
 from bestarm.errors import Refused
-from bestarm.service.view.export_file import ExportFile
-from bestarm.service.view.verify import replay
+from bestarm.service.view.exports.export_file import ExportFile
+from bestarm.service.view.exports.verify import replay
 
 ARMS = ["A", "B", "C"]
 MEANS = {"A": 0.9, "B": 0.5, "C": 0.4}

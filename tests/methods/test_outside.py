@@ -30,8 +30,8 @@ from bestarm.plot import SPARE, looks, plot_compare, plot_trace
 from bestarm.protocol.entries import ArmAdded, Correction, Upload
 from bestarm.protocol.server import Server
 from bestarm.rules import Parameter
-from bestarm.service.view.promise import promise
-from bestarm.service.view.remaining import remaining
+from bestarm.service.view.said.promise import promise
+from bestarm.service.view.said.remaining import remaining
 from bestarm.simulation.api import prepare
 from bestarm.sweeps.cell import Cell
 from bestarm.testing import check_method, check_test

@@ -13,7 +13,7 @@ from bestarm.methods import METHODS, TESTS
 from bestarm.methods import method as build
 from bestarm.methods.recipe import Kind
 from bestarm.protocol.terms import Terms
-from bestarm.service.view.promise import promise
+from bestarm.service.view.said.promise import promise
 from bestarm.theory import bounds, sample_bound
 
 BARE = Problem(["A", "B", "C"], name="x")

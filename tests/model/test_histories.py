@@ -24,7 +24,7 @@ from processes import Nursery
 from toll import note
 
 from bestarm import Problem
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.errors import ServiceError
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.protocol.server import Server

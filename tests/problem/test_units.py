@@ -10,7 +10,7 @@ import bestarm
 from bestarm.differences import in_percent
 from bestarm.errors import UserError
 from bestarm.protocol.terms import Terms
-from bestarm.service.view.promise import promise
+from bestarm.service.view.said.promise import promise
 
 TEXT = """
 unit = "mg/l"

@@ -12,7 +12,7 @@ from folders import quick_folder
 from serving import Local
 from uploads import small_problem
 
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.protocol.version import HEADER, VERSION
 from bestarm.service.http.app import create_app
 from bestarm.service.http.service import Limits

@@ -17,7 +17,7 @@ from serving import Process, serving
 from sockets import connect, ended, head
 from uploads import batch, small_problem
 
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 
 PROBLEM = small_problem()
 PLACES, PATIENCE = 64, 4.0

@@ -16,7 +16,7 @@ from uploads import small_problem
 import bestarm
 from bestarm.errors import UserError
 from bestarm.methods import METHODS
-from bestarm.service.view.verify import verify
+from bestarm.service.view.exports.verify import verify
 
 PROBLEM = small_problem()
 

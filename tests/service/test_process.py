@@ -21,9 +21,9 @@ from serving import BESTARM, Process, serving
 from sockets import connect, head
 from uploads import batch, small_problem
 
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.errors import ServiceError
-from bestarm.service.view.verify import verify
+from bestarm.service.view.exports.verify import verify
 
 PROBLEM = small_problem()
 

@@ -10,7 +10,7 @@ import pytest
 from serving import Process, serving
 
 import bestarm
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.errors import Refused, UserError
 
 PROBLEM = bestarm.Problem(["A", "B"], sigma=0.3, name="ligands")

@@ -19,7 +19,7 @@ from driven_site import PROBLEMS, nature
 from serving import Local, Process, serving
 
 from bestarm import Agent, Method, Server, Upload, connect, method
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.protocol.messages import reply_from_json, verdict_to_json
 from bestarm.service.http.app import create_app
 from bestarm.service.http.service import Limits

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bestarm.core.arrays import Floats
-from bestarm.simulation.compile import twin
-from bestarm.simulation.einsum import KNOWN
+from bestarm.simulation.compiled.compile import twin
+from bestarm.simulation.compiled.einsum import KNOWN
 
 SIZES = {"i": 3, "j": 4, "k": 5}
 

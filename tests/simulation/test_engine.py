@@ -21,11 +21,11 @@ from bestarm.methods import Kind, Parameter
 from bestarm.methods import method as build
 from bestarm.methods.composed import batch_of
 from bestarm.simulation.api import prepare, simulate
-from bestarm.simulation.compile import twin
+from bestarm.simulation.compiled.compile import twin
+from bestarm.simulation.compiled.rebind import rebind
 from bestarm.simulation.engine import loop_of
-from bestarm.simulation.environment import Environment, draw_sum, environment
-from bestarm.simulation.rebind import rebind
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.environment import Environment, draw_sum, environment
+from bestarm.simulation.worlds.world import World
 
 PLAIN = Problem.quick([0.9, 0.6, 0.5], sigma=0.3, delta=0.1)
 FEATURES = [[0.9, 0.0], [0.0, 0.9], [0.6, 0.6]]

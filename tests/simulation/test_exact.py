@@ -28,13 +28,14 @@ from numpy.typing import NDArray
 from bestarm import Offline, Problem, ProblemWarning, Schedule
 from bestarm.methods import Parameter
 from bestarm.methods import method as build
-from bestarm.simulation import environment, events
+from bestarm.simulation import events
 from bestarm.simulation.api import prepare, run_many
+from bestarm.simulation.compiled.rebind import rebind
 from bestarm.simulation.engine import Engine, loop_of
 from bestarm.simulation.outcome import Outcome
-from bestarm.simulation.rebind import rebind
 from bestarm.simulation.workers import pack
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds import environment
+from bestarm.simulation.worlds.world import World
 
 Sample = NDArray[np.int64]
 ROUNDS, EVENTS, LEVEL = 2_500, 5_000, 0.01

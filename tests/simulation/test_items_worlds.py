@@ -12,9 +12,9 @@ from command import bestarm as run_command
 
 import bestarm
 from bestarm.errors import UserError
-from bestarm.simulation.environment import environment
-from bestarm.simulation.table import read_table
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.environment import environment
+from bestarm.simulation.worlds.table import read_table
+from bestarm.simulation.worlds.world import World
 
 MEANS = [0.7, 0.55, 0.4]
 EFFECTS: dict[str, Any] = {"item_effects": 0.6, "item_interactions": 0.1}

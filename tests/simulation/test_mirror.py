@@ -14,9 +14,9 @@ from bestarm.estimation import estimate
 from bestarm.lower_bound import lower_bound
 from bestarm.methods import Method
 from bestarm.methods import method as build
-from bestarm.simulation.environment import Environment, environment, fill
-from bestarm.simulation.mirror import mirrored
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.environment import Environment, environment, fill
+from bestarm.simulation.worlds.mirror import mirrored
+from bestarm.simulation.worlds.world import World
 from bestarm.sweeps.cell import Cell
 from bestarm.theory import bounds, sample_bound
 
@@ -201,7 +201,7 @@ def test_rules_see_what_is_below_above() -> None:
 
 
 def test_no_part_of_a_world_is_forgotten() -> None:
-    """Whoever adds one has to say what it looks like in the mirror (`simulation/mirror.py`)."""
+    """Whoever adds one has to say what it looks like in the mirror (`simulation/worlds/mirror.py`)."""
     turned = {"levels", "low", "high", "centre", "values", "drift"}
     the_same = {"kind", "spreads", "starts", "pace", "scatter", "items", "common", "apart"}
     assert set(Environment._fields) == turned | the_same

@@ -7,12 +7,12 @@ import pytest
 
 import bestarm
 from bestarm.simulation.api import prepare
+from bestarm.simulation.compiled.parts import ANY, as_planned, in_plates_of, no_rivals, parts_of
+from bestarm.simulation.compiled.rebind import rebind
 from bestarm.simulation.engine import loop_of
-from bestarm.simulation.environment import fill, fill_plainly, fill_sums
-from bestarm.simulation.parts import ANY, as_planned, in_plates_of, no_rivals, parts_of
-from bestarm.simulation.rebind import rebind
 from bestarm.simulation.schedule import Schedule
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.environment import fill, fill_plainly, fill_sums
+from bestarm.simulation.worlds.world import World
 
 ALIKE: dict[str, Any] = {"means": [0.9, 0.5, 0.2], "sites": "alike"}
 PLATES = Schedule((1.0, 2.0), plate=6)

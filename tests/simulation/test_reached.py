@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bestarm.simulation.reached import reached_version
+from bestarm.simulation.compiled.reached import reached_version
 
 RULES = """
 import numpy as np

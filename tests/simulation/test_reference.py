@@ -19,7 +19,7 @@ from bestarm import Problem, ProblemWarning, Result
 from bestarm.methods import Parameter
 from bestarm.methods import method as build
 from bestarm.simulation.api import prepare, simulate
-from bestarm.simulation.environment import environment
+from bestarm.simulation.worlds.environment import environment
 
 GAPS = (0.1, 0.2, 0.3, 0.4, 0.5)
 STRETCHES = (0.1, 0.245, 0.368)

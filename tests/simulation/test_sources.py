@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import bestarm
-from bestarm.simulation.sources import ASIDE, COMPILED, code_version
+from bestarm.simulation.compiled.sources import ASIDE, COMPILED, code_version
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_nothing_that_makes_a_run_stands_aside() -> None:
         "import sys, types\n"
         "sys.modules['bestarm'] = package = types.ModuleType('bestarm')\n"
         "package.__path__ = [sys.argv[1]]\n"
-        "import bestarm.simulation.compile, bestarm.simulation.engine\n"
+        "import bestarm.simulation.compiled.compile, bestarm.simulation.engine\n"
         "print(*sys.modules)\n"
     )
     command = [sys.executable, "-c", code, str(root)]
@@ -79,6 +79,6 @@ def test_a_file_in_a_folder_of_a_folder_counts(copy: Path) -> None:
 
 
 def test_compiled_functions_are_kept_under_the_version_of_what_they_come_from() -> None:
-    from bestarm.simulation.compile import use_cache
+    from bestarm.simulation.compiled.compile import use_cache
 
     assert use_cache().name == f"compiled-{code_version(COMPILED)}"

@@ -14,11 +14,11 @@ from bestarm.core.batch import Batch
 from bestarm.methods import method as build
 from bestarm.protocol.entries import Join
 from bestarm.simulation.api import prepare
-from bestarm.simulation.compile import twin
+from bestarm.simulation.compiled.compile import twin
+from bestarm.simulation.compiled.rebind import rebind
 from bestarm.simulation.engine import loop_of
-from bestarm.simulation.environment import Environment, draw_sum, environment, fill
-from bestarm.simulation.rebind import rebind
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.environment import Environment, draw_sum, environment, fill
+from bestarm.simulation.worlds.world import World
 
 UNLIKELY = 1e-4
 DRAWS = 4_000

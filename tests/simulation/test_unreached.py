@@ -8,11 +8,11 @@ import pytest
 
 import bestarm
 from bestarm.simulation.api import prepare
+from bestarm.simulation.compiled.rebind import rebind
+from bestarm.simulation.compiled.unreached import EXACT, SIGMA, unreached
 from bestarm.simulation.engine import loop_of
-from bestarm.simulation.rebind import rebind
 from bestarm.simulation.schedule import Schedule
-from bestarm.simulation.unreached import EXACT, SIGMA, unreached
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.world import World
 
 PLAIN: dict[str, Any] = {"means": [0.9, 0.5, 0.2], "sigma": 0.3}
 ROWS = {"features": [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]]}

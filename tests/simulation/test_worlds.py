@@ -16,16 +16,16 @@ from bestarm.methods import method as build
 from bestarm.protocol.server import Server
 from bestarm.simulation.api import prepare
 from bestarm.simulation.engine import Engine
-from bestarm.simulation.environment import (
+from bestarm.simulation.federation import Federation
+from bestarm.simulation.rounds import run_rounds
+from bestarm.simulation.worlds.environment import (
     BOUNDED,
     Environment,
     environment,
     fill,
     with_interactions,
 )
-from bestarm.simulation.federation import Federation
-from bestarm.simulation.rounds import run_rounds
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.world import World
 
 UNLIKELY = 1e-4
 PLAIN = Problem(["A", "B", "C"], means=[0.9, 0.6, 0.5], sigma=0.3, delta=0.1)

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Page, expect
 from serving import Process
 
 import bestarm
-from bestarm.service.view.export_file import ExportFile
-from bestarm.service.view.verify import replay
+from bestarm.service.view.exports.export_file import ExportFile
+from bestarm.service.view.exports.verify import replay
 
 
 def evaluate(page: Page, module: str, body: str, given: Any = None) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bestarm import Problem, connect
-from bestarm.simulation.environment import draw_sum, environment
+from bestarm.simulation.worlds.environment import draw_sum, environment
 
 FEATURES = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [0.8, 0.6]]
 PROBLEMS = {

@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 
 from bestarm import Problem, ProtocolError, Server, Upload, method
-from bestarm.client.connection import Connection
-from bestarm.client.journal import Journal
 from bestarm.client.lab import Lab
-from bestarm.client.patience import Patience
+from bestarm.client.memory.journal import Journal
+from bestarm.client.server.connection import Connection
+from bestarm.client.server.patience import Patience
 from bestarm.protocol.entries import Correction, Join
 from bestarm.protocol.messages import Conflict, Gap, tally_from_json, verdict_to_json
 from bestarm.protocol.version import HEADER, VERSION

@@ -8,11 +8,11 @@ from typing import Any
 
 from bestarm.protocol.entries import Entry, FromSite, Upload
 from bestarm.protocol.past import Memory
-from bestarm.service.storage.judgement import judged
-from bestarm.service.storage.ledger import Ledger
-from bestarm.service.storage.log import as_upload, body_text, entry_of
-from bestarm.service.storage.looking import Looker
-from bestarm.service.storage.overview import Beside, Charter, Judged, Overview
+from bestarm.service.storage.rows.log import as_upload, body_text, entry_of
+from bestarm.service.storage.study.judgement import judged
+from bestarm.service.storage.study.ledger import Ledger
+from bestarm.service.storage.study.looking import Looker
+from bestarm.service.storage.study.overview import Beside, Charter, Judged, Overview
 
 
 class Followed:

@@ -155,11 +155,11 @@ def site(url: str, tokens: dict[str, str], folder: str, name: str, seed: int, do
 
     Without a server the URL is a storage's, and the tokens say nothing.
     """
-    from bestarm.client.address import is_storage, open_inside
-    from bestarm.client.connection import Connection
-    from bestarm.client.journal import Journal
     from bestarm.client.lab import Lab
-    from bestarm.client.patience import Patience
+    from bestarm.client.memory.journal import Journal
+    from bestarm.client.server.address import is_storage, open_inside
+    from bestarm.client.server.connection import Connection
+    from bestarm.client.server.patience import Patience
 
     patience = Patience(sleep=lambda seconds: time.sleep(seconds / 8))
     random = Random(seed)

@@ -13,7 +13,7 @@ from fake_server import OPENED, FakeServer
 from serving import Local
 
 from bestarm import Problem, Server, Upload, method
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.local.inside import Inside
 from bestarm.service.http.app import create_app
 from bestarm.service.http.service import Limits

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 
 BESTARM = str(Path(sys.executable).parent / "bestarm")
 

@@ -12,7 +12,7 @@ import bestarm
 from bestarm.protocol.entries import Upload
 from bestarm.protocol.server import Server
 from bestarm.service.storage import Storage
-from bestarm.service.storage.overview import Charter, Overview
+from bestarm.service.storage.study.overview import Charter, Overview
 
 PROBLEM = small_problem()
 

@@ -12,7 +12,7 @@ from typing import Any
 from processes import UNIT, Nursery
 
 from bestarm import Problem, Server, Upload, method
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.protocol.messages import verdict_to_json
 
 SITES = ("lab-a", "lab-b", "lab-c")

@@ -7,7 +7,7 @@ import pytest
 
 from bestarm import Problem, UserError
 from bestarm.problem.checks import linear_means
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.world import World
 from bestarm.sweeps.grid import load_grid, make_grid
 
 PROBLEM = Problem.quick([0.9, 0.5], sigma=0.3)

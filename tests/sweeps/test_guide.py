@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas
 from typer.testing import CliRunner
 
-from bestarm.cli.sweep import app
+from bestarm.cli.research.sweep import app
 
 GUIDE = Path(__file__).parents[2] / "docs" / "sweeps.md"
 

@@ -14,19 +14,19 @@ from typer.core import TyperCommand, TyperGroup
 from bestarm import __version__
 from bestarm.cli.output import say, show_warnings_as_lines
 from bestarm.errors import ServiceError, UserError
-from bestarm.simulation.interrupts import INTERRUPTED
+from bestarm.simulation.compiled.interrupts import INTERRUPTED
 
-# Who needs a command: its name: (module in bestarm.cli, what it needs beside a site's own packages, help line).
+# Who needs a command, and the folder: its name: (file, what it needs beside a site's own packages, help line).
 # A file has a Typer `app` with the command of that name, or a group.
 GROUPS = {
-    "To begin with": {
+    ("To begin with", "demo"): {
         "demo": (
-            "demo.command",
+            "command",
             "server,simulate",
             "A whole federation on this machine, live, in under a minute.",
         ),
     },
-    "At a site": {
+    ("At a site", "lab"): {
         "ask": ("site", "", "Which experiments to do next."),
         "tell": ("site", "", "What came out of an experiment."),
         "status": ("site", "", "Where the study and this site stand."),
@@ -38,13 +38,13 @@ GROUPS = {
         "sync": ("site", "", "Send what is complete and fetch what is new."),
         "audit": ("told", "", "Does the server's log still have what was sent?"),
     },
-    "For coordinators": {
+    ("For coordinators", "coordinator"): {
         "estimate": ("estimate", "simulate", "How many samples and messages a study will take."),
         "serve": ("serve", "server", "Run the server that sites talk to."),
         "study": ("study", "server", "Create, list, show, export, verify and close studies."),
         "token": ("token", "", "Create, list and revoke access tokens."),
     },
-    "For researchers": {
+    ("For researchers", "research"): {
         "simulate": ("simulate", "simulate", "Run a method many times on a simulated problem."),
         "compare": ("compare", "simulate", "Several methods on the same problem and runs, in one table."),
         "methods": ("methods", "simulate", "Every method and rule with its parameters."),
@@ -54,7 +54,11 @@ GROUPS = {
         "bench": ("bench", "simulate", "How fast the simulators are, as ratios measured in one run."),
     },
 }
-COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}
+COMMANDS = {
+    name: (f"bestarm.cli.{folder}.{file}", needs)
+    for (_, folder), commands in GROUPS.items()
+    for name, (file, needs, _) in commands.items()
+}
 
 
 class LazyGroup(TyperGroup):
@@ -69,14 +73,13 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup | None:
         if cmd_name not in COMMANDS:
             return None
-        file = COMMANDS[cmd_name][0]
-        loaded: Any = typer.main.get_command(import_module(f"bestarm.cli.{file}").app)
+        loaded: Any = typer.main.get_command(import_module(COMMANDS[cmd_name][0]).app)
         found: TyperCommand | TyperGroup = getattr(loaded, "commands", {}).get(cmd_name, loaded)
         found.name = cmd_name
         return found
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for title, commands in GROUPS.items():
+        for (title, _), commands in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, text) for name, (_, _, text) in commands.items()])
 

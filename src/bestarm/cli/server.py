@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from bestarm.cli.output import Format
-from bestarm.client.connection import Settings
-from bestarm.client.exchange import study_path
+from bestarm.client.server.connection import Settings
+from bestarm.client.server.exchange import study_path
 
 Url = Annotated[
     str | None,

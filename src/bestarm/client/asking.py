@@ -8,10 +8,10 @@ from dataclasses import replace
 from operator import index
 from typing import Any
 
-from bestarm.client.journal import JournalError
-from bestarm.client.lines import asked_lines
-from bestarm.client.link import Link
-from bestarm.client.patience import nobody_waits
+from bestarm.client.memory.journal import JournalError
+from bestarm.client.memory.lines import asked_lines
+from bestarm.client.server.link import Link
+from bestarm.client.server.patience import nobody_waits
 from bestarm.errors import ServiceError, UserError
 from bestarm.protocol.messages import Trial
 

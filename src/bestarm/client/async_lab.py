@@ -16,7 +16,7 @@ from bestarm.client.connect import connect
 from bestarm.client.history import History
 from bestarm.client.lab import Lab
 from bestarm.client.overview import Overview, Standing
-from bestarm.client.patience import given_up
+from bestarm.client.server.patience import given_up
 from bestarm.protocol.messages import Trial
 from bestarm.protocol.terms import Terms
 from bestarm.verdict import Verdict

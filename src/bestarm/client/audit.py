@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bestarm.client.exchange import Exchange
-from bestarm.client.receipts import Receipt
+from bestarm.client.memory.receipts import Receipt
+from bestarm.client.server.exchange import Exchange
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from contextlib import ExitStack, closing
 
 import httpx
 
-from bestarm.client.address import JOURNAL, is_storage, open_inside, shown
-from bestarm.client.agreement import check_agent
-from bestarm.client.beside import journal_beside
-from bestarm.client.connection import Connection
-from bestarm.client.exchange import only_study
-from bestarm.client.journal import Journal
 from bestarm.client.lab import Lab
-from bestarm.client.patience import Patience
+from bestarm.client.memory.agreement import check_agent
+from bestarm.client.memory.beside import journal_beside
+from bestarm.client.memory.journal import Journal
+from bestarm.client.server.address import JOURNAL, is_storage, open_inside, shown
+from bestarm.client.server.connection import Connection
+from bestarm.client.server.exchange import only_study
+from bestarm.client.server.patience import Patience
 from bestarm.errors import UserError
 from bestarm.names import check_name
 

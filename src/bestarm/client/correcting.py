@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bestarm.client.corrections import change, check_reason, counts_tally
-from bestarm.client.identity import Said
-from bestarm.client.link import Link
+from bestarm.client.memory.identity import Said
+from bestarm.client.server.link import Link
 from bestarm.client.telling import Telling, check_arm, number_of, rows_of
 from bestarm.errors import UserError
 from bestarm.protocol.messages import Trial

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bestarm.client.exchange import Exchange
-from bestarm.client.past import Counted, Told, counts_as, tally_of
+from bestarm.client.memory.past import Counted, Told, counts_as, tally_of
+from bestarm.client.server.exchange import Exchange
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.errors import UserError

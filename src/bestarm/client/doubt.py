@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import pi, prod, sqrt
 from typing import Any
 
-from bestarm.client.journal import Journal
+from bestarm.client.memory.journal import Journal
 from bestarm.doubt import FEW, LOOKED_AT, PERCENT, SLIP, is_far, noise_of, question
 from bestarm.errors import UserError
 from bestarm.protocol.terms import Terms

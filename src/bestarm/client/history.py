@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, SupportsIndex, overload
 
 from bestarm import notebook
-from bestarm.client.journal import Journal
-from bestarm.client.past import Change, Told
+from bestarm.client.memory.journal import Journal
+from bestarm.client.memory.past import Change, Told
 from bestarm.tables import to_pandas
 
 COLUMNS = (

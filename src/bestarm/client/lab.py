@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bestarm.client.asking import Asking
 from bestarm.client.audit import Audit, audit
-from bestarm.client.connection import Connection
 from bestarm.client.correcting import Correcting
-from bestarm.client.exchange import Exchange
 from bestarm.client.history import History, history_of
-from bestarm.client.identity import Said
-from bestarm.client.journal import Journal
-from bestarm.client.link import Link
+from bestarm.client.memory.identity import Said
+from bestarm.client.memory.journal import Journal
 from bestarm.client.overview import Overview, Standing
-from bestarm.client.patience import Patience
+from bestarm.client.server.connection import Connection
+from bestarm.client.server.exchange import Exchange
+from bestarm.client.server.link import Link
+from bestarm.client.server.patience import Patience
 from bestarm.client.split import split_of
 from bestarm.client.telling import Telling
 from bestarm.errors import ProblemWarning, ServiceError, UserError

@@ -9,9 +9,9 @@ from typing import Any
 
 from bestarm.client.asking import Asking
 from bestarm.client.doubt import Doubts
-from bestarm.client.lines import Happening, Line, upload_line
-from bestarm.client.link import Link
-from bestarm.client.past import Told, counts_as
+from bestarm.client.memory.lines import Happening, Line, upload_line
+from bestarm.client.memory.past import Told, counts_as
+from bestarm.client.server.link import Link
 from bestarm.errors import UserError
 from bestarm.protocol.messages import Trial
 from bestarm.protocol.terms import Terms

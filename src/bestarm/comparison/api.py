@@ -19,7 +19,7 @@ from bestarm.problem import Problem
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result
 from bestarm.simulation.schedule import Schedule
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.world import World
 
 SURELY = 0.001  # how unlikely so many wrong answers must be under the promise, until it is called broken
 

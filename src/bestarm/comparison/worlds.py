@@ -9,7 +9,7 @@ from bestarm.errors import UserError, either
 from bestarm.methods.composed import Method
 from bestarm.methods.needs import unmet
 from bestarm.problem import Problem
-from bestarm.simulation.world import PLAIN, World
+from bestarm.simulation.worlds.world import PLAIN, World
 
 DELTA = 0.1
 NOISE = 0.3

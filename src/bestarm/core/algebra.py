@@ -1,8 +1,8 @@
 """Products, inverses and eigenvalues that have the same bits on every machine.
 
 A library for linear algebra chooses its order of additions by the processor, and the last bits with it. Here
-`einsum` adds, which has one order, or the lines below do. Where they are compiled, `simulation.einsum` takes
-its place.
+`einsum` adds, which has one order, or the lines below do. Where they are compiled, `compiled.einsum` of the
+simulation takes its place.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from bestarm.problem.aims import check_budget
 from bestarm.simulation.api import check_budget as check_enough
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result, Summary
-from bestarm.simulation.world import PLAIN, World
+from bestarm.simulation.worlds.world import PLAIN, World
 from bestarm.tables import to_pandas
 
 Progress = Callable[[int], None]

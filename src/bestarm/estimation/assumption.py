@@ -16,8 +16,8 @@ from bestarm.estimation.pilot import Pilot
 from bestarm.problem import Problem
 from bestarm.problem.checks import check_vector
 from bestarm.reward import HIGHEST, check_number
-from bestarm.simulation.truth import kind_of
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.truth import kind_of
+from bestarm.simulation.worlds.world import World
 
 GAPS = (0.25, 0.5, 1.0, 2.0)  # in units of the noise
 THETAS = 5  # random directions of theta, for a linear problem that has none

@@ -15,7 +15,7 @@ from bestarm.errors import UserError
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, read_text
 from bestarm.reward import HIGHEST, reflected
-from bestarm.simulation.table import read_cells, read_wide
+from bestarm.simulation.worlds.table import read_cells, read_wide
 
 Row = tuple[str, float, str]  # an arm, its reward, and the site where it was measured
 

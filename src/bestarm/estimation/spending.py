@@ -9,7 +9,7 @@ from typing import Any
 
 from bestarm.methods import Method
 from bestarm.simulation.api import prepare
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.world import World
 from bestarm.standing import standing
 
 NORMAL_95 = 1.959964  # the 97.5 % quantile of the standard normal distribution

@@ -19,7 +19,7 @@ from bestarm.experiments.films import make_films
 from bestarm.experiments.numbers import read_numbers, write_runs, write_summary
 from bestarm.experiments.points import Point, expected_seconds
 from bestarm.experiments.report import write_report
-from bestarm.simulation.sources import code_version
+from bestarm.simulation.compiled.sources import code_version
 from bestarm.sweeps.grid import check_whole
 from bestarm.sweeps.runs_file import Piece, Runs
 from bestarm.sweeps.table_file import write_table

@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from bestarm.client.address import is_storage, open_inside, shown
-from bestarm.client.connection import Connection
-from bestarm.client.exchange import only_study, study_path
+from bestarm.client.server.address import is_storage, open_inside, shown
+from bestarm.client.server.connection import Connection
+from bestarm.client.server.exchange import only_study, study_path
 from bestarm.errors import Refused, UserError
 from bestarm.local.inside import Inside
 from bestarm.local.study import ME, Study

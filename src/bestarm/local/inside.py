@@ -17,7 +17,7 @@ from bestarm.service.http.app import create_app
 from bestarm.service.http.auth import CALLER, Trusted
 from bestarm.service.http.service import Limits
 from bestarm.service.storage import Storage
-from bestarm.service.storage.tokens import Role, Token
+from bestarm.service.storage.rows.tokens import Role, Token
 
 _making = threading.Lock()  # pydantic can't read the shapes of routes in two threads at once
 

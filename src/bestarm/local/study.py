@@ -11,14 +11,14 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import finalize
 
-from bestarm.client.address import shown
-from bestarm.client.beside import journal_beside
-from bestarm.client.connection import Connection
-from bestarm.client.exchange import CLOSED, study_path
 from bestarm.client.history import History
-from bestarm.client.journal import MEMORY, Journal
 from bestarm.client.lab import Lab
+from bestarm.client.memory.beside import journal_beside
+from bestarm.client.memory.journal import MEMORY, Journal
 from bestarm.client.overview import Overview, Standing
+from bestarm.client.server.address import shown
+from bestarm.client.server.connection import Connection
+from bestarm.client.server.exchange import CLOSED, study_path
 from bestarm.errors import Refused, ServiceError
 from bestarm.live import watch
 from bestarm.local.inside import Inside

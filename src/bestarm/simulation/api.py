@@ -11,13 +11,13 @@ from bestarm.live import progress_shown
 from bestarm.methods import Kind, Method, Parameter
 from bestarm.methods.likes import MethodLike, make_method
 from bestarm.problem import Problem
+from bestarm.simulation.compiled.interrupts import interruptible
 from bestarm.simulation.engine import ENGINES, UNBOUNDED, Engine
-from bestarm.simulation.environment import environment
-from bestarm.simulation.interrupts import interruptible
 from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.result import Result
 from bestarm.simulation.schedule import Schedule
-from bestarm.simulation.world import PLAIN, World
+from bestarm.simulation.worlds.environment import environment
+from bestarm.simulation.worlds.world import PLAIN, World
 
 Progress = Callable[[int], None]
 MOST_SAMPLES = 10**12
@@ -56,7 +56,7 @@ def simulate(
             pull); by default events, and rounds for a replayed schedule.
         rewards, table: where rewards come from: `gaussian`, `yes-no`, `bounded`, `heavy`, or a table.
         noise, offsets, drift, interactions, item_effects, item_interactions: the scatter of rewards, and how
-            sites, times and items differ (`simulation.world.World` says what each of these means).
+            sites, times and items differ (`simulation.worlds.world.World` says what each of these means).
         schedule: which agent is active when; by default all are equally fast.
         plate: how many trials an agent does at once; plans are made into whole plates.
         max_samples: a run whose server has counted so many samples ends undecided. By default the problem's

@@ -19,15 +19,15 @@ from bestarm.errors import UserError
 from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
 from bestarm.simulation import events, pulls, turns
-from bestarm.simulation.environment import Environment, with_interactions
-from bestarm.simulation.interrupts import held_interrupts
-from bestarm.simulation.mirror import mirrored
+from bestarm.simulation.compiled.interrupts import held_interrupts
+from bestarm.simulation.compiled.parts import ANY, Parts, parts_of
+from bestarm.simulation.compiled.rebind import rebind
+from bestarm.simulation.compiled.unreached import unreached
 from bestarm.simulation.outcome import Outcome
-from bestarm.simulation.parts import ANY, Parts, parts_of
-from bestarm.simulation.rebind import rebind
 from bestarm.simulation.rounds import run_rounds
 from bestarm.simulation.schedule import Schedule
-from bestarm.simulation.unreached import unreached
+from bestarm.simulation.worlds.environment import Environment, with_interactions
+from bestarm.simulation.worlds.mirror import mirrored
 
 ENGINES = ("events", "rounds")
 UNBOUNDED = {"events": 10**12, "pulls": 10**9, "rounds": 10**7}  # max_samples by what a sample costs
@@ -198,7 +198,7 @@ class Engine:
         if self.engine == "rounds":
             return loop_of(self.method, rebind)
         try:
-            from bestarm.simulation.compile import bind
+            from bestarm.simulation.compiled.compile import bind
         except ImportError:
             raise UserError(
                 'the events engine needs numba: pip install "bestarm[simulate]"; to simulate, compare or sweep '

@@ -7,7 +7,7 @@ plan begun at s that would have been full at f > u has had Binomial(n − 1, (u 
 given s and f the first n − 1 are uniform between them. Samples, communications, switches and the arm returned
 have exactly the distribution of the round-by-round simulation, at a cost proportional to the uploads.
 
-Everything in this file is compiled by numba (`simulation.compile`); it also runs as it stands.
+Everything in this file is compiled by numba (`simulation.compiled.compile`); it also runs as it stands.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from bestarm.core.selection.balance import balance
 from bestarm.core.setting import Setting
 from bestarm.core.stopping.famabpe import famabpe
 from bestarm.core.trigger.count import count as count_trigger
-from bestarm.simulation.environment import Environment
+from bestarm.simulation.compiled.parts import ANY, plan_size
 from bestarm.simulation.outcome import Outcome, note
-from bestarm.simulation.parts import ANY, plan_size
+from bestarm.simulation.worlds.environment import Environment
 
 # The rules that `run` uses; `rebind` puts a method's own in their place.
 _begin: Begin = begin_separate

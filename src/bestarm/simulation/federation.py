@@ -17,7 +17,8 @@ from bestarm.protocol.agent import Agent
 from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.messages import Stop, Trial
 from bestarm.protocol.server import Server
-from bestarm.simulation.environment import (
+from bestarm.simulation.schedule import Schedule
+from bestarm.simulation.worlds.environment import (
     GAUSSIAN,
     HEAVY,
     Environment,
@@ -28,8 +29,7 @@ from bestarm.simulation.environment import (
     item_of,
     row_of,
 )
-from bestarm.simulation.mirror import mirrored
-from bestarm.simulation.schedule import Schedule
+from bestarm.simulation.worlds.mirror import mirrored
 
 
 class Federation:

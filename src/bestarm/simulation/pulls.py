@@ -1,7 +1,7 @@
 """The per-pull baselines: one agent alone, or all agents in lockstep, each steered by every reward it knows.
 
 These can't skip, since every reward matters for the next choice. The loops are compiled by numba
-(`simulation.compile`) and run as they stand in the rounds engine.
+(`simulation.compiled.compile`) and run as they stand in the rounds engine.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from bestarm.core.rules import Absorb, Begin, Choose, Fold, Read
 from bestarm.core.selection.balance import balance
 from bestarm.core.setting import Setting
 from bestarm.core.stopping.ugapec import ugapec
-from bestarm.simulation.environment import Environment, drift_at, first_batch, row_of
+from bestarm.simulation.compiled.parts import ANY
 from bestarm.simulation.outcome import Outcome, note
-from bestarm.simulation.parts import ANY
+from bestarm.simulation.worlds.environment import Environment, drift_at, first_batch, row_of
 
 # The rules that `alone` and `lockstep` use; `rebind` puts a method's own in their place.
 _begin: Begin = begin_separate

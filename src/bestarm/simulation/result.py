@@ -17,7 +17,7 @@ from bestarm.errors import UserError
 from bestarm.notebook import picture, table
 from bestarm.problem import Problem
 from bestarm.simulation.outcome import Outcome, is_wrong
-from bestarm.simulation.world import PLAIN, World
+from bestarm.simulation.worlds.world import PLAIN, World
 from bestarm.tables import to_pandas
 from bestarm.theory import Bounds
 from bestarm.theory import bounds as theory_bounds

@@ -9,10 +9,10 @@ import numpy as np
 from bestarm.core.counting import messages
 from bestarm.methods.composed import Method
 from bestarm.protocol.server import Server
-from bestarm.simulation.environment import Environment
 from bestarm.simulation.federation import Federation
 from bestarm.simulation.outcome import Outcome
 from bestarm.simulation.schedule import Schedule
+from bestarm.simulation.worlds.environment import Environment
 
 Observer = Callable[[Server], None]
 

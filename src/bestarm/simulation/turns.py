@@ -1,7 +1,7 @@
 """One agent, or all agents in lockstep, turn by turn: all pulls of a turn are made before anybody looks again.
 
 This is the loop of the methods that pull several arms at a time, or draw at random. It is compiled by numba
-(`simulation.compile`) and runs as it stands in the rounds engine.
+(`simulation.compiled.compile`) and runs as it stands in the rounds engine.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from bestarm.core.rules import Begin, Fold, Read, Turn, Uploads, nothing_sent
 from bestarm.core.setting import Setting
 from bestarm.core.state import Totals
 from bestarm.core.stopping.ugapec import ugapec
-from bestarm.simulation.environment import Environment, Fill, fill, first_batch
 from bestarm.simulation.outcome import Outcome, note
+from bestarm.simulation.worlds.environment import Environment, Fill, fill, first_batch
 
 
 def _no_turn(

@@ -12,9 +12,9 @@ from typing import Any
 
 from bestarm.errors import ProblemWarning, ServiceError
 from bestarm.live import progress_shown
-from bestarm.simulation.environment import environment
 from bestarm.simulation.result import RUN_COLUMNS, Result, Summary
-from bestarm.simulation.world import World
+from bestarm.simulation.worlds.environment import environment
+from bestarm.simulation.worlds.world import World
 from bestarm.sweeps.cell import Cell
 from bestarm.sweeps.grid import MethodLike, ProblemLike, check_whole, make_grid
 from bestarm.sweeps.runs_file import Runs

@@ -16,8 +16,8 @@ from bestarm.methods import method as build_method
 from bestarm.methods.registry import records_of
 from bestarm.problem import Problem
 from bestarm.simulation.api import prepare
-from bestarm.simulation.sources import code_version, outside_version
-from bestarm.simulation.world import PLAIN, World
+from bestarm.simulation.compiled.sources import code_version, outside_version
+from bestarm.simulation.worlds.world import PLAIN, World
 
 
 class Runner(Protocol):

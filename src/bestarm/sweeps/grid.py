@@ -18,7 +18,7 @@ from bestarm.methods.likes import label_of, make_method, split_name
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, parse_toml, read_text
 from bestarm.reward import show
-from bestarm.simulation.world import PLAIN, World
+from bestarm.simulation.worlds.world import PLAIN, World
 from bestarm.sweeps.cell import Cell
 
 ProblemLike = Problem | str | os.PathLike[str] | Mapping[str, Any]

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 
 from bestarm.errors import ProblemWarning, ServiceError
-from bestarm.simulation.sources import code_version
+from bestarm.simulation.compiled.sources import code_version
 from bestarm.simulation.workers import spread_over_workers
 from bestarm.sweeps.cell import Cell, Runner
 from bestarm.sweeps.runs_file import Piece, Runs

@@ -16,9 +16,9 @@ from bestarm.protocol.entries import Join, Upload, body_of, entry_from
 from bestarm.protocol.messages import Download, Stop, reply_from_json
 from bestarm.protocol.server import Server
 from bestarm.simulation.api import prepare
+from bestarm.simulation.compiled.rebind import rebind
 from bestarm.simulation.engine import Engine, loop_of
 from bestarm.simulation.outcome import is_wrong
-from bestarm.simulation.rebind import rebind
 from bestarm.testing.demand import UNLIKELY, close, demand, demand_rate, same_bits
 from bestarm.testing.worlds import AGENTS, WORLDS, batches, methods_on_worlds, reward_of
 

@@ -16,7 +16,7 @@ from bestarm.problem import Problem
 from bestarm.protocol.entries import Join, Upload
 from bestarm.protocol.server import Server
 from bestarm.service.storage import Storage
-from bestarm.service.storage.overview import Charter, Overview
+from bestarm.service.storage.study.overview import Charter, Overview
 from bestarm.testing.demand import demand
 
 Open = Callable[[], Storage]

@@ -218,7 +218,7 @@ def a_smaller_delta_costs_evidence(test: Test, who: str) -> None:
 
 def compiled_it_says_the_same(test: Test, who: str) -> None:
     """The compiled twins of its functions give the same numbers."""
-    from bestarm.simulation.compile import twin
+    from bestarm.simulation.compiled.compile import twin
 
     method = _method(test)
     setting = method.setting

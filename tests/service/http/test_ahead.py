@@ -9,7 +9,7 @@ import pytest
 
 import bestarm
 from bestarm.errors import UserError
-from bestarm.service.view.expected import MOST_ARMS, expected
+from bestarm.service.view.said.expected import MOST_ARMS, expected
 
 PROBLEM = {"name": "plates", "arm": [{"name": "A"}, {"name": "B"}]}
 

@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy
 
 from bestarm import Problem
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.errors import Refused
-from bestarm.service.view.verify import ExportObject, replay, verify
+from bestarm.service.view.exports.verify import ExportObject, replay, verify
 
 ARMS = ["A", "B", "C"]
 PATH = "/v1/studies/ligands"

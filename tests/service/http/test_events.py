@@ -14,8 +14,8 @@ from uploads import batch, small_problem
 
 import bestarm
 from bestarm.service.http.events import Hub, Page, Watch, follow
-from bestarm.service.storage.ledger import Ledger
-from bestarm.service.storage.overview import Charter, Judged
+from bestarm.service.storage.study.ledger import Ledger
+from bestarm.service.storage.study.overview import Charter, Judged
 
 PROBLEM = small_problem()
 FIELDS = ["position", "agent", "sequence", "samples", "communications", "leader", "challenger"]

@@ -12,8 +12,8 @@ from stored import look, pause
 from uploads import ARMS, batch, small_problem
 
 from bestarm.service.http.patiently import patiently
-from bestarm.service.storage import log
-from bestarm.service.view.export import export_csv, export_json
+from bestarm.service.storage.rows import log
+from bestarm.service.view.exports.export import export_csv, export_json
 from bestarm.strict_json import QUICK
 
 

@@ -21,7 +21,7 @@ from bestarm.protocol.entries import Upload
 from bestarm.protocol.messages import reply_from_json, verdict_to_json
 from bestarm.protocol.server import Server
 from bestarm.service.http.service import Limits
-from bestarm.service.view.verify import verify
+from bestarm.service.view.exports.verify import verify
 
 PROBLEM = small_problem()
 

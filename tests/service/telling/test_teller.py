@@ -21,7 +21,7 @@ from bestarm.protocol.entries import Upload
 from bestarm.service.http.metrics import metrics
 from bestarm.service.http.service import Service
 from bestarm.service.storage import Storage, clock
-from bestarm.service.storage.overview import Charter
+from bestarm.service.storage.study.overview import Charter
 from bestarm.service.telling import teller as telling
 from bestarm.service.telling.receiver import NotTold
 from bestarm.service.telling.teller import LEASE, PATIENCE, Teller

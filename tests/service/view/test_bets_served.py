@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from bestarm import Problem
-from bestarm.client.journal import Journal
 from bestarm.client.lab import Lab
+from bestarm.client.memory.journal import Journal
 from bestarm.core.bets import BETS
-from bestarm.service.view.verify import verify
+from bestarm.service.view.exports.verify import verify
 
 MEANS = {"A": 0.75, "B": 0.4, "C": 0.5}
 

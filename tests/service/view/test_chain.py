@@ -20,9 +20,9 @@ from bestarm.protocol.decision import TOLERANCE
 from bestarm.protocol.entries import ENTRIES, Correction, Join
 from bestarm.protocol.server import Server
 from bestarm.service.storage import Storage
-from bestarm.service.storage.overview import Charter
-from bestarm.service.view.export import export_json
-from bestarm.service.view.verify import verify
+from bestarm.service.storage.study.overview import Charter
+from bestarm.service.view.exports.export import export_json
+from bestarm.service.view.exports.verify import verify
 from bestarm.verdict import Verdict
 
 

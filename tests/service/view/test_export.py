@@ -19,11 +19,11 @@ from bestarm.protocol.entries import Close, Correction, Entry, Join, Reopen, Upl
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.protocol.server import Server
 from bestarm.service.storage import Storage
-from bestarm.service.storage.overview import Charter
-from bestarm.service.view import export_file
-from bestarm.service.view.export import PIECE, export_csv, export_json
-from bestarm.service.view.export_file import ExportFile
-from bestarm.service.view.verify import replay, verify
+from bestarm.service.storage.study.overview import Charter
+from bestarm.service.view.exports import export_file
+from bestarm.service.view.exports.export import PIECE, export_csv, export_json
+from bestarm.service.view.exports.export_file import ExportFile
+from bestarm.service.view.exports.verify import replay, verify
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "service-0.1.0" / "exports.json"
 

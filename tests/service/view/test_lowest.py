@@ -10,7 +10,7 @@ import pytest
 from bestarm import Agent, Problem
 from bestarm import method as build
 from bestarm.protocol.messages import reply_from_json
-from bestarm.service.view.verify import verify
+from bestarm.service.view.exports.verify import verify
 
 MEANS = {"A": 0.75, "B": 0.25, "C": 0.5}
 CENTRE = 10.0

@@ -14,8 +14,8 @@ from bestarm.core.tally import Tally
 from bestarm.intervals import intervals
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Upload
 from bestarm.service.storage import clock
-from bestarm.service.storage.overview import Charter
-from bestarm.service.view.remaining import pace
+from bestarm.service.storage.study.overview import Charter
+from bestarm.service.view.said.remaining import pace
 from bestarm.service.view.status import status
 from bestarm.shown import best_first, share, so_far
 

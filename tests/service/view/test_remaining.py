@@ -9,7 +9,7 @@ import pytest
 
 import bestarm
 from bestarm.methods import Verdict
-from bestarm.service.view.remaining import remaining
+from bestarm.service.view.said.remaining import remaining
 from bestarm.simulation.api import prepare
 
 

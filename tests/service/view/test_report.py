@@ -19,10 +19,10 @@ from bestarm.core.tally import Tally
 from bestarm.protocol.entries import ArmWithdrawn, Correction, Upload, entry_from
 from bestarm.protocol.server import Server
 from bestarm.service.storage import Storage
-from bestarm.service.storage.overview import Charter
-from bestarm.service.view import report as reporting
-from bestarm.service.view.report import report
-from bestarm.service.view.since import ruled_out_since
+from bestarm.service.storage.study.overview import Charter
+from bestarm.service.view.paper import report as reporting
+from bestarm.service.view.paper.report import report
+from bestarm.service.view.said.since import ruled_out_since
 from bestarm.service.view.status import status
 from bestarm.shown import arm_columns
 from bestarm.standing import standing

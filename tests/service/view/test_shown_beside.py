@@ -13,11 +13,11 @@ from ledgers import Followed
 from rich.console import Console
 
 import bestarm
-from bestarm.cli.study import arm_table
+from bestarm.cli.coordinator.study import arm_table
 from bestarm.core.tally import Tally
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Entry, Upload
 from bestarm.service.http.shapes.watch import StatusAnswer
-from bestarm.service.storage.overview import Charter
+from bestarm.service.storage.study.overview import Charter
 from bestarm.service.view.status import status
 
 MEANS = {"A": 0.5, "B": 0.45, "C": 0.4}

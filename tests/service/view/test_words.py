@@ -12,8 +12,8 @@ import bestarm
 from bestarm.errors import UserError
 from bestarm.methods import TESTS
 from bestarm.problem import Problem
-from bestarm.service.storage.studies import build
-from bestarm.service.view.promise import promise, rests_on
+from bestarm.service.storage.rows.studies import build
+from bestarm.service.view.said.promise import promise, rests_on
 from bestarm.service.view.status import thinned
 
 PROBLEM = small_problem()

@@ -135,7 +135,7 @@ def within(show: Show, console: Console, seconds: float) -> Ended:
 
 def on_this_machine(method: Method, seed: int, console: Console, haste: float) -> Ended:
     """Server and labs as processes, and their log checked in the end."""
-    from bestarm.service.view.verify import verify
+    from bestarm.service.view.exports.verify import verify
 
     with Processes() as processes, closing(Machine(processes, method, seed, haste)) as machine:
         if not console.quiet:

@@ -11,8 +11,8 @@ from bestarm.cli.output import count
 from bestarm.intervals import intervals
 from bestarm.methods import Method
 from bestarm.simulation import federation
-from bestarm.simulation.environment import Environment
 from bestarm.simulation.schedule import Schedule
+from bestarm.simulation.worlds.environment import Environment
 from bestarm.standing import standing
 
 

@@ -12,8 +12,8 @@ from bestarm.cli.demo.federation import Federation
 from bestarm.cli.demo.problem import AXIS, TITLE, names, speeds
 from bestarm.cli.demo.view import line, picture
 from bestarm.methods import Method
-from bestarm.simulation.environment import environment
 from bestarm.simulation.schedule import Schedule
+from bestarm.simulation.worlds.environment import environment
 
 FRAMES = 12.0  # pictures a second
 EASE = 0.7  # below 1: slower at the start, when every pull is news

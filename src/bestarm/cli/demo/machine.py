@@ -13,7 +13,7 @@ from bestarm.cli.demo.processes import Processes
 from bestarm.cli.demo.story import Act, Story
 from bestarm.cli.demo.view import AgentState, ArmState, Snapshot
 from bestarm.cli.output import count
-from bestarm.client.connection import Connection
+from bestarm.client.server.connection import Connection
 from bestarm.errors import ServiceError
 from bestarm.methods import Method
 

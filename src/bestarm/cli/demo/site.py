@@ -16,7 +16,7 @@ from bestarm.cli.demo.problem import truth
 from bestarm.client.connect import connect
 from bestarm.client.lab import Lab
 from bestarm.protocol.messages import Trial
-from bestarm.simulation.environment import draw_sum, environment
+from bestarm.simulation.worlds.environment import draw_sum, environment
 
 DOUBLING = 7.0  # seconds in which the labs become twice as fast: slow at the start, when every pull is news
 AHEAD = 0.25  # seconds of work that a lab asks for at once

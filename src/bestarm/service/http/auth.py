@@ -14,7 +14,7 @@ from bestarm.service.http.asking import ask
 from bestarm.service.http.rates import Buckets
 from bestarm.service.http.shares import Later, Shares
 from bestarm.service.storage import Storage
-from bestarm.service.storage.tokens import TOKEN, Role, Token, hash_of
+from bestarm.service.storage.rows.tokens import TOKEN, Role, Token, hash_of
 
 REMEMBER = 1.0  # seconds that a token read from the storage is believed
 MOST_REMEMBERED = 10_000

@@ -11,8 +11,8 @@ from itertools import islice
 
 from bestarm.methods import Verdict
 from bestarm.protocol.messages import verdict_to_json
-from bestarm.service.storage.ledger import MOST_FRESH, Ledger
-from bestarm.service.storage.overview import Charter, Judged, Overview
+from bestarm.service.storage.study.ledger import MOST_FRESH, Ledger
+from bestarm.service.storage.study.overview import Charter, Judged, Overview
 from bestarm.service.view.status import event
 
 Page = Callable[[int], Awaitable[list[Judged]]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bestarm.service.http.service import Service
-from bestarm.service.storage.overview import Overview
+from bestarm.service.storage.study.overview import Overview
 
 
 def metrics(

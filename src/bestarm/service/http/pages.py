@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from bestarm.service.view import report_style
+from bestarm.service.view.paper import report_style
 
 POLICY = {
     "default-src": "'none'",

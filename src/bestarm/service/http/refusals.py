@@ -15,7 +15,7 @@ from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.service.http.bodies import answer
 from bestarm.service.http.notes import Notes
 from bestarm.service.http.shares import Later, address_of
-from bestarm.service.storage.loader import Loading
+from bestarm.service.storage.kept.loader import Loading
 
 log = logging.getLogger("bestarm.service")
 

@@ -19,9 +19,9 @@ from bestarm.service.http.rates import Buckets
 from bestarm.service.http.readiness import Readiness
 from bestarm.service.http.shares import Shares
 from bestarm.service.storage import Storage
-from bestarm.service.storage.loader import Loading
-from bestarm.service.storage.overview import Charter, Overview
-from bestarm.service.storage.tokens import Token
+from bestarm.service.storage.kept.loader import Loading
+from bestarm.service.storage.rows.tokens import Token
+from bestarm.service.storage.study.overview import Charter, Overview
 
 T = TypeVar("T")
 POLL = 1.0  # seconds between two looks at what other processes have added to a study that is followed here

@@ -7,7 +7,7 @@ from pathlib import Path
 from bestarm.errors import UserError
 from bestarm.private import write_private
 from bestarm.service.storage import Storage
-from bestarm.service.storage.tokens import TOKEN, new_secret
+from bestarm.service.storage.rows.tokens import TOKEN, new_secret
 
 
 def admit(storage: Storage, file: Path | None) -> str | None:

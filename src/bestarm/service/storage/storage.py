@@ -37,23 +37,26 @@ from bestarm.protocol.entries import (
     Upload,
 )
 from bestarm.protocol.messages import Download, Stop
-from bestarm.service.storage import clock, judgement, log, news, plans, shelf, snapshots, studies
+from bestarm.service.storage import clock
 from bestarm.service.storage.counters import Counters
-from bestarm.service.storage.database import Pen, open_engine, open_memory
-from bestarm.service.storage.keeping import Keeper
-from bestarm.service.storage.ledger import Ledger, Nowhere, OutOfRange
-from bestarm.service.storage.loader import Loader
-from bestarm.service.storage.looking import Looker
-from bestarm.service.storage.overview import Beside, Charter, Judged, Overview
-from bestarm.service.storage.packing import gather
+from bestarm.service.storage.kept import snapshots
+from bestarm.service.storage.kept.keeping import Keeper
+from bestarm.service.storage.kept.loader import Loader
+from bestarm.service.storage.kept.packing import gather
 from bestarm.service.storage.pending import Pending
-from bestarm.service.storage.schema import prepare
+from bestarm.service.storage.rows import log, news, plans, shelf, studies
+from bestarm.service.storage.rows.database import Pen, open_engine, open_memory
+from bestarm.service.storage.rows.schema import prepare
+from bestarm.service.storage.rows.shelf import Shelf
+from bestarm.service.storage.rows.tables import entries, tokens
+from bestarm.service.storage.rows.tables import studies as study_rows
+from bestarm.service.storage.rows.tokens import Grant, Role, Token, hash_of, new_id, new_secret
 from bestarm.service.storage.seldom import Seldom, since
-from bestarm.service.storage.shelf import Shelf
-from bestarm.service.storage.tables import entries, tokens
-from bestarm.service.storage.tables import studies as study_rows
-from bestarm.service.storage.taken import Taken
-from bestarm.service.storage.tokens import Grant, Role, Token, hash_of, new_id, new_secret
+from bestarm.service.storage.study import judgement
+from bestarm.service.storage.study.ledger import Ledger, Nowhere, OutOfRange
+from bestarm.service.storage.study.looking import Looker
+from bestarm.service.storage.study.overview import Beside, Charter, Judged, Overview
+from bestarm.service.storage.study.taken import Taken
 from bestarm.service.storage.work import EXTREME, GIVEN_OUT, Behind, Prepare, Work
 from bestarm.service.storage.writer import Task, Writer
 

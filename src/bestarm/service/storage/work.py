@@ -16,14 +16,16 @@ from bestarm.protocol.fold import Fold
 from bestarm.protocol.messages import Conflict, Download, Gap, Over, ProtocolError, Stop
 from bestarm.protocol.past import Logged
 from bestarm.protocol.server import CHANGES_THE_PAST, same_entry
-from bestarm.service.storage import clock, log, plans, snapshots, studies
-from bestarm.service.storage.joining import news
-from bestarm.service.storage.judgement import number_in
-from bestarm.service.storage.ledger import Ledger
-from bestarm.service.storage.overview import Charter, Overview, Source
-from bestarm.service.storage.tables import studies as study_rows
-from bestarm.service.storage.taken import Taken
-from bestarm.service.storage.tokens import new_id
+from bestarm.service.storage import clock
+from bestarm.service.storage.kept import snapshots
+from bestarm.service.storage.rows import log, plans, studies
+from bestarm.service.storage.rows.tables import studies as study_rows
+from bestarm.service.storage.rows.tokens import new_id
+from bestarm.service.storage.study.joining import news
+from bestarm.service.storage.study.judgement import number_in
+from bestarm.service.storage.study.ledger import Ledger
+from bestarm.service.storage.study.overview import Charter, Overview, Source
+from bestarm.service.storage.study.taken import Taken
 from bestarm.verdict import Reason
 
 CLOSED = "study {name!r} is closed{why}; ask its administrator to reopen it."

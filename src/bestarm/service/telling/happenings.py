@@ -8,8 +8,8 @@ from typing import Any
 
 from bestarm.protocol.entries import Close
 from bestarm.protocol.messages import verdict_to_json
-from bestarm.service.storage.overview import Overview
-from bestarm.service.view.ending import end, sentence
+from bestarm.service.storage.study.overview import Overview
+from bestarm.service.view.said.ending import end, sentence
 
 MOST_TEXT = 2_000  # letters of a sentence: names may be long
 

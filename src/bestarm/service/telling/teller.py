@@ -20,9 +20,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from bestarm.errors import ServiceError
-from bestarm.service.storage import Storage, clock, news
-from bestarm.service.storage.ledger import Ledger
-from bestarm.service.storage.overview import Charter, Overview
+from bestarm.service.storage import Storage, clock
+from bestarm.service.storage.rows import news
+from bestarm.service.storage.study.ledger import Ledger
+from bestarm.service.storage.study.overview import Charter, Overview
 from bestarm.service.telling.happenings import happenings, is_new
 from bestarm.service.telling.receiver import NotTold, Receiver
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from bestarm.core.tally import Tally
 from bestarm.protocol.entries import Correction
-from bestarm.service.storage.log import as_upload, entry_of
-from bestarm.service.storage.overview import Overview
+from bestarm.service.storage.rows.log import as_upload, entry_of
+from bestarm.service.storage.study.overview import Overview
 
 MOST_BATCHES = 25
 

@@ -10,11 +10,11 @@ from bestarm.intervals import intervals
 from bestarm.methods import Verdict
 from bestarm.protocol.messages import verdict_to_json
 from bestarm.service.storage import clock
-from bestarm.service.storage.overview import Judged, Overview
-from bestarm.service.view import ending
-from bestarm.service.view.answers import answers
-from bestarm.service.view.promise import promise, rests_on
-from bestarm.service.view.remaining import expected_end
+from bestarm.service.storage.study.overview import Judged, Overview
+from bestarm.service.view.said import ending
+from bestarm.service.view.said.answers import answers
+from bestarm.service.view.said.promise import promise, rests_on
+from bestarm.service.view.said.remaining import expected_end
 from bestarm.service.view.site import asked
 from bestarm.shown import best_first, share
 from bestarm.standing import standing

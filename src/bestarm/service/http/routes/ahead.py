@@ -13,9 +13,9 @@ from bestarm.service.http.bodies import answer, read_shape
 from bestarm.service.http.routes.describe import answers, asks, text
 from bestarm.service.http.service import Service
 from bestarm.service.http.shapes.ahead import AheadBody, ExpectedAnswer, TextBody
-from bestarm.service.storage import studies
-from bestarm.service.storage.tokens import Role
-from bestarm.service.view.expected import expected
+from bestarm.service.storage.rows import studies
+from bestarm.service.storage.rows.tokens import Role
+from bestarm.service.view.said.expected import expected
 
 
 def router(service: Service) -> APIRouter:

@@ -20,8 +20,8 @@ from bestarm.service.http.bodies import COMPACT, answer, answer_text, read_objec
 from bestarm.service.http.routes.describe import StudyName, answers, asks
 from bestarm.service.http.service import Service
 from bestarm.service.http.shapes.sites import JoinAnswer, JoinBody, ReceiptsAnswer, UploadAnswer, UploadBody
-from bestarm.service.storage.overview import Charter
-from bestarm.service.storage.tokens import Role
+from bestarm.service.storage.rows.tokens import Role
+from bestarm.service.storage.study.overview import Charter
 from bestarm.service.view.checks import checks_of
 
 AGENT = (Role.AGENT,)

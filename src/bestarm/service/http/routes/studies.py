@@ -26,10 +26,11 @@ from bestarm.service.http.shapes.changes import (
     WithdrawBody,
 )
 from bestarm.service.http.shapes.studies import StudiesAnswer, StudyAnswer, StudyBody
-from bestarm.service.storage import clock, studies
-from bestarm.service.storage.overview import Charter, Overview
-from bestarm.service.storage.tokens import Role, new_id
-from bestarm.service.view.ending import end, sentence
+from bestarm.service.storage import clock
+from bestarm.service.storage.rows import studies
+from bestarm.service.storage.rows.tokens import Role, new_id
+from bestarm.service.storage.study.overview import Charter, Overview
+from bestarm.service.view.said.ending import end, sentence
 from bestarm.service.view.status import listed, study_object
 
 ANYONE = (Role.ADMIN, Role.AGENT, Role.VIEWER)

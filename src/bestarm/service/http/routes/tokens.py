@@ -21,8 +21,8 @@ from bestarm.service.http.shapes.tokens import (
     TokenBody,
     TokensAnswer,
 )
-from bestarm.service.storage.overview import Charter
-from bestarm.service.storage.tokens import Grant, Role, Token
+from bestarm.service.storage.rows.tokens import Grant, Role, Token
+from bestarm.service.storage.study.overview import Charter
 
 ADMIN = (Role.ADMIN,)
 log = logging.getLogger("bestarm.service")

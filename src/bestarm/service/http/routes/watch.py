@@ -21,11 +21,11 @@ from bestarm.service.http.patiently import patiently, printed
 from bestarm.service.http.routes.describe import AgentName, StudyName, answers, text
 from bestarm.service.http.service import Service
 from bestarm.service.http.shapes.watch import ExportAnswer, LogAnswer, SiteDetailAnswer, StatusAnswer
-from bestarm.service.storage.overview import Charter, Judged, Overview
-from bestarm.service.storage.tokens import Role, Token
-from bestarm.service.view.ending import line
-from bestarm.service.view.export import export_csv, export_json
-from bestarm.service.view.report_style import POLICY
+from bestarm.service.storage.rows.tokens import Role, Token
+from bestarm.service.storage.study.overview import Charter, Judged, Overview
+from bestarm.service.view.exports.export import export_csv, export_json
+from bestarm.service.view.paper.report_style import POLICY
+from bestarm.service.view.said.ending import line
 from bestarm.service.view.site import MOST_BATCHES, site
 from bestarm.service.view.status import status
 
@@ -149,7 +149,7 @@ def router(service: Service) -> APIRouter:
         | text("text/html", "An HTML page that needs nothing else."),
     )
     async def reported(request: Request, study: StudyName) -> Response:
-        from bestarm.service.view.report import report  # few ask for it, and Jinja takes a moment
+        from bestarm.service.view.paper.report import report  # few ask for it, and Jinja takes a moment
 
         token = await access.allow(request, WATCHERS, study)
         service.exports.hold(request, token.id)  # it reads as much, and takes longer

@@ -8,7 +8,7 @@ from pydantic import Field, FiniteFloat
 
 from bestarm.service.http.shapes.shape import Shape
 from bestarm.service.http.shapes.studies import PROBLEM
-from bestarm.service.storage.studies import MOST_AGENTS
+from bestarm.service.storage.rows.studies import MOST_AGENTS
 
 
 class AheadBody(Shape):

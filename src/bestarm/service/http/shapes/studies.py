@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, FiniteFloat
 
 from bestarm.service.http.shapes.shape import TIME, Shape
-from bestarm.service.storage.studies import MOST_AGENTS
+from bestarm.service.storage.rows.studies import MOST_AGENTS
 from bestarm.verdict import Reason
 
 PROBLEM = {

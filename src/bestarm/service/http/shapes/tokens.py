@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from bestarm.errors import UserError
 from bestarm.names import check_name
 from bestarm.service.http.shapes.shape import NAMED, PATTERN, TIME, Shape
-from bestarm.service.storage.tokens import LONGEST
+from bestarm.service.storage.rows.tokens import LONGEST
 
 EXPIRES_IN = Field(
     default=None,

@@ -1,0 +1,487 @@
+"""`bestarm ask, tell, give-back, leave, status, sync`: a site in the shell, with its journal in the folder."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from bestarm.cli.output import Format, count, make_table, print_json, print_table, say
+from bestarm.cli.server import Agent, Url
+from bestarm.client.connect import connect
+from bestarm.client.doubt import Doubtful
+from bestarm.client.lab import Lab
+from bestarm.client.memory.journal import JournalError
+from bestarm.client.server.address import JOURNAL, check_url, is_storage
+from bestarm.client.server.connection import resolve
+from bestarm.client.server.exchange import CLOSED
+from bestarm.client.server.link import HURRY
+from bestarm.client.sheets import worksheet
+from bestarm.client.split import differs, in_words
+from bestarm.errors import Refused, ServiceError, UserError
+from bestarm.protocol.messages import Trial, trial_to_json, verdict_from_json
+from bestarm.reward import YES_NO
+from bestarm.verdict import Reason, Verdict
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+Wait = Annotated[float, typer.Option(min=0.0, help="Seconds to keep trying while the server is away.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Take numbers that look like a slip without a question.")]
+OPTIONS: dict[str, Any] = {
+    "url": Url,
+    "token": Annotated[str | None, typer.Option(help="This site's token; or BESTARM_TOKEN.")],
+    "agent": Agent,
+    "study": Annotated[str | None, typer.Option(help="The study; or BESTARM_STUDY, or the only one there is.")],
+    "journal": Annotated[
+        str | None,
+        typer.Option(
+            help=f"This site's memory; or BESTARM_JOURNAL.  [default: {JOURNAL}; without a server, beside the "
+            "storage]"
+        ),
+    ],
+}
+
+
+def at_site(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose first argument is a `Lab`: it gets the options that say which one, and closes it."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    shared = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in OPTIONS.items()]
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        settings = resolve(**{name: values.pop(name) for name in OPTIONS})
+        url = check_url(settings.need("url"))
+        alone = is_storage(url)
+        lab = connect(
+            url,
+            token=None if alone else settings.need("token"),
+            agent=settings.need("agent") if alone else settings.agent,
+            study=settings.study,
+            journal=settings.journal,
+            plate=values.get("plate"),
+            wait=values.get("wait", 0.0),
+            resume=False,  # two `ask` in a row mean two sets of trials; `ask --again` shows the open ones
+            waiting=lambda reason, pause: say(f"waiting {pause:.1f} s: {reason}"),
+        )
+        with lab:
+            command(lab, **values)
+
+    signature = inspect.Signature([*(parameter.replace(kind=keyword) for parameter in own), *shared])
+    vars(called)["__signature__"] = signature
+    return called
+
+
+Output = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  bestarm ask -n 8
+  bestarm ask --plate 24 --worksheet plate7.csv      # a whole plate, and so from now on
+  bestarm ask -n 24 --worksheet plate8.xlsx          # for a spreadsheet; pip install 'bestarm[excel]'
+  bestarm ask -n 96 --worksheet four.csv             # four plates of 24 at once, if that was said before
+  bestarm ask --again                        # what is open, once more
+"""
+)
+@at_site
+def ask(
+    lab: Lab,
+    n: Annotated[
+        int | None, typer.Option("-n", min=1, help="How many.  [default: 1, or what --plate says]")
+    ] = None,
+    plate: Annotated[
+        int | None,
+        typer.Option(min=1, help="Trials that fit on a plate: plans are whole plates. The journal keeps it."),
+    ] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(
+            "--worksheet", metavar="sheet.csv", help="Write them to a new table, .csv or, with openpyxl, .xlsx."
+        ),
+    ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(metavar="items.txt", help="This site's own items, one a line; the journal keeps them."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="The open trials once more, and no new ones.")] = False,
+    wait: Wait = 0.0,
+    output: Output = Format.table,
+) -> None:
+    """Which experiments to do next. Every call hands out other trials, and none is ever handed out twice.
+
+    As long as the site's plan lasts this needs no server; one that answers may say that the study is finished,
+    and makes the plan as large as what is asked for. Trials come in random order: do them in that order, or
+    fill the wells of a plate in it.
+    """
+    n = n or plate or 1
+    if sheet is not None:
+        worksheet.check_new(sheet)
+    if items is not None:
+        lab.keep_items(items)
+    if not again:
+        look_for_the_end(lab)
+    trials = lab.open if again else lab.ask(n, wait)
+    if sheet is not None and trials:
+        worksheet.write(sheet, trials, lab.terms, lab.site, lab.places(trials))
+        written = f"{count(len(trials), 'trial')} in {sheet}"
+        say(f"{written}; fill in the rewards, then bestarm tell --worksheet {sheet}.")
+        for sentence in said_now(lab):
+            say(sentence)
+    if output is Format.json:
+        print_json([trial_to_json(trial) for trial in trials])
+    elif trials and sheet is None:
+        told = lab.terms.descriptions
+        rows = [trial_to_json(one) | ({"": told.get(one.arm, "")} if told else {}) for one in trials]
+        print_table(lab.terms.aim, trial_table(rows))
+    if not again and (sentence := whole_items(lab, trials, n) or fewer(lab, trials, n)):
+        say(sentence)
+    if lab.finished:
+        say(outlook(lab))
+    elif again and not trials:
+        say("no trial is open.")
+    elif not trials:
+        raise ServiceError(f"no trials now: {lab.waiting_for}")
+
+
+@app.command(
+    context_settings={"ignore_unknown_options": True},  # so that -0.5 is a reward
+    epilog="""\b
+Examples:
+  bestarm tell 17 0.73
+  bestarm tell 17 0.72 0.74 0.73             # one trial, measured three times: the mean counts, once
+  bestarm tell --worksheet plate7.csv
+  bestarm tell --counts monday.csv           # arm,pulls,sum
+""",
+)
+@at_site
+def tell(
+    lab: Lab,
+    trial: Annotated[str | None, typer.Argument(help="The trial's number.", show_default=False)] = None,
+    reward: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="What came out of it; several measurements of the one trial count once, as their mean.",
+            show_default=False,
+        ),
+    ] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option("--worksheet", metavar="sheet.csv", help="A table with rewards filled in, .csv or .xlsx."),
+    ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(metavar="day.csv", help="A batch that was added up elsewhere: arm,pulls,sum[,squares]."),
+    ] = None,
+    correct: Annotated[
+        bool, typer.Option("--correct", help="The file is right, and what was told of it before was not.")
+    ] = False,
+    reason: Annotated[str, typer.Option(help="Why it is corrected; it stays in the study's log.")] = "",
+    yes: Yes = False,
+    output: Output = Format.table,
+) -> None:
+    """What came out of an experiment, or of all those that a worksheet has rewards for.
+
+    A worksheet may be half filled, and it may be told again: what is known already changes nothing. A line that
+    can't be used is refused by its number, and the others are taken. A number that is far from everything
+    before is asked about: look into the notebook. `bestarm correct` changes what was told.
+    """
+    if [sheet, counts, trial].count(None) != 2 or (trial is None) == bool(reward):
+        raise UserError("tell takes a trial and its reward, or --worksheet or --counts with a file.")
+    if correct and trial is not None:
+        raise UserError("--correct is for a file; for a trial there is `bestarm correct TRIAL REWARD`.")
+    if reason and not correct:
+        raise UserError("--reason is for --correct; leave it out.")
+    known, refused, uploads = [], [], lab.agent.sequence
+    if counts is not None:
+        split, size = lab.split, lab.agent.plan.size
+        did, pulls = told_counts(lab, counts, correct, reason, yes)
+        if pulls and split and differs(split, size, pulls):
+            did += f" The plan was {in_words(split, size, visitors(lab))}; that these are others is fine."
+        report(lab, output, f"{did} {outlook(lab, uploads)} {traffic(lab)}".rstrip())
+        return
+    if trial is not None and reward:
+        number, measured = trial_number(trial), worksheet.measurements(reward)
+        known.append(unless_doubtful(lambda sure: lab.tell(number, measured, sure), yes))
+    for row in worksheet.read(sheet) if sheet is not None else []:
+        try:
+            if row.refusal:
+                raise UserError(row.refusal)
+            if row.site not in ("", lab.site):
+                raise UserError(f"it is a trial of {row.site}, and this is {lab.site}.")
+            known.append(unless_doubtful(partial(tell_row, lab, row, correct, reason), yes or row.sure))
+        except UserError as error:
+            refused.append({"line": row.line, "error": str(error)})
+    told, before = known.count(True), known.count(False)
+    if output is Format.json:
+        print_json({"told": told, "known": before, "refused": refused, "site": lab.status()})
+    else:
+        passed = f" ({before} known already)" if before else ""
+        did = f"{count(told, 'reward')} told{passed}." if known or refused else f"{sheet} has no rewards yet."
+        print_table(f"{did} {outlook(lab, uploads)}")
+    for line in refused:
+        say(f"{sheet}, line {line['line']}: {line['error']}")
+    if refused:
+        raise typer.Exit(1)
+
+
+def trial_number(text: str) -> int:
+    """The number of a trial, as somebody typed it."""
+    if not worksheet.TRIAL.fullmatch(text):
+        raise UserError(f"trial is {text[:40]!r}; it must be the whole number that was handed out.")
+    return int(text)
+
+
+def tell_row(lab: Lab, row: worksheet.Filled, correct: bool, reason: str, sure: bool) -> bool:
+    """Tell a line of a worksheet, or correct what was told of it."""
+    trial = Trial(row.trial, row.arm, row.item or None)
+    if correct and row.trial not in lab.agent.open:
+        return lab.correct(trial, row.reward, reason, sure)
+    return lab.tell(trial, row.reward, sure)
+
+
+def told_counts(lab: Lab, path: Path, correct: bool, reason: str, yes: bool) -> tuple[str, dict[str, int]]:
+    """Tell a file of counts, or correct what was told of a file of this name.
+
+    What was done, in a sentence, and the pulls of each arm if they are new.
+    """
+    rows, name = worksheet.read_counts(path)
+    told = [one for one in lab.journal.all_counted() if one.name.startswith(f"{path.name}/")]
+    before = [one.name for one in told]
+    if correct:
+        if len(before) != 1:
+            known = "no file" if not before else f"{len(before)} files"
+            raise UserError(f"{known} of the name {path.name} had been told; nothing was corrected.")
+        new = unless_doubtful(lambda sure: lab.correct_counts(before[0], rows, reason, sure), yes)
+        return f"{path.name} is corrected." if new else f"{path.name} was told so already.", {}
+    if any(one.counts == rows for one in told):  # perhaps since it was corrected
+        return f"{path} was told before, and counts once.", {}
+    if before and name not in before and not yes:
+        unless_doubtful(lambda sure: sure or _another(path), yes)
+    new = unless_doubtful(lambda sure: lab.tell_counts(rows, name, sure), yes)
+    if not new:
+        return f"{path} was told before, and counts once.", {}
+    return f"{count(len(rows), 'arm')} counted.", {arm: int(str(row[0])) for arm, row in rows.items()}
+
+
+def _another(path: Path) -> bool:
+    raise Doubtful(
+        f"a file {path.name} was told before with other numbers; if these replace those, use --correct. If it "
+        "is another batch, say that you are sure."
+    )
+
+
+def unless_doubtful(tell: Callable[[bool], bool], yes: bool) -> bool:
+    """Tell something; what is doubtful is asked about, or refused where nobody can be asked."""
+    try:
+        return tell(yes)
+    except Doubtful as error:
+        if not sys.stdin.isatty():
+            raise UserError(f"{str(error).rstrip('.')}: --yes.") from None
+        say(str(error))
+        if not typer.confirm("Are you sure?", err=True):
+            raise UserError("it was not taken.") from None
+        return tell(True)
+
+
+@app.command("give-back")
+@at_site
+def give_back(
+    lab: Lab,
+    trial: Annotated[int, typer.Argument(help="The trial's number.")],
+    output: Output = Format.table,
+) -> None:
+    """An experiment failed or can't be done: its place in the plan is handed out again, as a new trial.
+
+    This is harmless when the reason has nothing to do with its reward.
+    """
+    lab.give_back(trial)
+    report(lab, output, f"Trial {trial} is given back. {outlook(lab)}")
+
+
+@app.command()
+@at_site
+def leave(lab: Lab, wait: Wait = 0.0, output: Output = Format.table) -> None:
+    """Send what there is so far, although the plan is not full; open trials are dropped.
+
+    This is harmless when the reason has nothing to do with the rewards that were not sent yet: the shift is
+    over, the material is used up, the site closes. It is not harmless to leave because they look good or bad.
+    """
+    dropped = len(lab.open)
+    sent = lab.leave(wait)
+    drop = f" {count(dropped, 'open trial')} can't be told any more." if sent and dropped else ""
+    report(lab, output, f"What there was is sent.{drop}" if sent else "There was nothing to send.")
+
+
+@app.command()
+@at_site
+def sync(lab: Lab, wait: Wait = 0.0, output: Output = Format.table) -> None:
+    """Send what is complete and fetch what is new."""
+    lab.sync(wait)
+    report(lab, output, outlook(lab))
+
+
+@app.command()
+@at_site
+def status(lab: Lab, output: Output = Format.table) -> None:
+    """Where the study and this site stand; if the server is away, this site alone."""
+    try:
+        study: dict[str, Any] | None = lab.study()
+    except ServiceError as error:
+        study = None
+        say(str(error))
+    if output is Format.json:
+        print_json(lab.status() | {"server": study})
+        return
+    site = lab.status()
+    print_table(f"Study {site['study']}, agent {site['agent']}: {count(site['uploads'], 'upload')} so far.")
+    print_table(outlook(lab))
+    if not site["open"] and not site["told"] and (sentence := traffic(lab)):
+        print_table(sentence)
+    if site["cannot"]:
+        print_table(f"This site can't do {', '.join(map(with_reason, site['cannot'].items()))}.")
+    if site["corrections"]:
+        print_table(f"{count(site['corrections'], 'correction')} will be sent; `bestarm sync` tries it now.")
+    if site["open"]:
+        print_table(trial_table(site["open"], "Open trials"))
+    if study is not None and not lab.finished:
+        verdict = verdict_from_json(study["verdict"])
+        print_table(f"All sites, {count(study['uploads'], 'upload')}: {verdict}")
+        if study["standing"]["error"] is not None and study["uploads"]:
+            print_table(study["standing"]["sentence"])
+        print_table(study["test"])
+        for one in study["warnings"]:
+            print_table(f"Warning: {one['sentence']}")
+        if verdict.stopped:
+            print_table("Nothing more has to be measured; `bestarm sync` tells this site's journal.")
+
+
+def with_reason(pair: tuple[str, str]) -> str:
+    """A name, and why in brackets."""
+    return f"{pair[0]} ({pair[1]})" if pair[1] else pair[0]
+
+
+def look_for_the_end(lab: Lab) -> None:
+    """No trial is worth doing once the study is finished; a server that is away is not waited for."""
+    if lab.agent.finished:
+        return
+    try:
+        with lab.connection.in_a_hurry(HURRY):
+            lab.sync()
+    except Refused as error:
+        if error.status == 403:
+            raise  # the token is somebody else's; one that was revoked meanwhile was this site's
+        if error.code != CLOSED:  # `outlook` says that
+            say(str(error))
+    except JournalError:
+        raise
+    except ServiceError:
+        pass
+
+
+def said_now(lab: Lab) -> list[str]:
+    """What can be said now about the arms, for whoever makes a worksheet; nothing if the server is away."""
+    try:
+        with lab.connection.in_a_hurry(HURRY):
+            standing = lab.standing
+    except (Refused, ServiceError):
+        return []
+    return [] if standing["error"] is None else [standing["sentence"]]
+
+
+def trial_table(trials: Sequence[Mapping[str, Any]], title: str | None = None) -> Table:
+    """Numbers to the right, names to the left."""
+    columns = [name for name in ("trial", "item", "arm", "") if name in trials[0]]
+    table = make_table(*columns, title=title)
+    table.columns[0].justify = "right"
+    for column in table.columns[1:]:
+        column.justify = "left"
+    for trial in trials:
+        table.add_row(*(str(trial[name]) for name in columns))
+    return table
+
+
+def whole_items(lab: Lab, trials: Sequence[Trial], n: int) -> str:
+    """What to say where trials come by whole items and are not as many as were asked for."""
+    if not lab.terms.items or len(trials) == n or not trials:
+        return ""
+    items, many = count(len({trial.item for trial in trials}), "whole item"), count(len(trials), "trial")
+    if len(trials) > n:
+        return (
+            f"every item is tried with {count(len(lab.agent.plan.arms), 'arm')} now: {items}, {many} for {n}."
+        )
+    rest = f"no more fit into {n}" if lab.agent.to_hand_out else "all that the plan still has"
+    return f"{items}, {many}: {rest}."
+
+
+def visitors(lab: Lab) -> str:
+    """What an experiment is called here."""
+    return "visitors" if lab.terms.rewards == YES_NO else "trials"
+
+
+def traffic(lab: Lab) -> str:
+    """The plan as a split of traffic, for whoever counts; nothing with items, or while there is no plan."""
+    if lab.finished or lab.terms.items or not lab.split:
+        return ""
+    return f"As a split of traffic: {in_words(lab.split, lab.agent.plan.size, visitors(lab))}."
+
+
+def fewer(lab: Lab, trials: Sequence[Trial], n: int) -> str:
+    """What to say where there were not as many trials as were asked for."""
+    if not 0 < len(trials) < n or lab.terms.items:
+        return ""
+    why = f": {lab.waiting_for}" if lab.waiting_for else "."
+    return f"{len(trials)} of {n}, all that the plan still has{why}"
+
+
+def report(lab: Lab, output: Format, sentence: str) -> None:
+    """What a command did, for a person; where the site stands, for a program."""
+    if output is Format.json:
+        print_json(lab.status())
+    else:
+        print_table(sentence)
+
+
+ENDS = {
+    Reason.BUDGET: "its budget is used up",
+    Reason.DEADLINE: "its deadline has passed",
+    Reason.CLOSED: "it was closed",
+}
+
+
+def ending(verdict: Verdict) -> str:
+    """How a study ended: with the best arm, or without."""
+    if verdict.stopped or verdict.reason not in ENDS:
+        return f"The study is finished: {verdict.arm} is best, after {verdict.samples:,} samples."
+    return f"The study is over, since {ENDS[verdict.reason]}, and the best arm is not known for sure. {verdict}"
+
+
+def outlook(lab: Lab, uploads: int | None = None) -> str:
+    """What comes next at this site, in a sentence or two; `uploads` is how many there were before."""
+    site = lab.status()
+    if lab.verdict is not None:
+        late = f" {count(site['told'], 'reward')} came later; `bestarm leave` sends them for the record."
+        end, words = ending(lab.verdict), lab.agent.last_words
+        said = f" {words}" if words and words not in end else ""
+        return end + said + (late if site["told"] else "")
+    if lab.closed:
+        kept = site["told"] + sum(upload.tally.samples for upload in lab.agent.uploads)
+        rest = f" {count(kept, 'reward')} that it did not take stay in this journal." if kept else ""
+        return f"No more trials: {lab.closed}{rest}"
+    if site["unsent"]:
+        return f"An upload is kept until it can be sent: {lab.waiting_for or '`bestarm sync` sends it.'}"
+    subject = "The plan"
+    if uploads is not None and site["uploads"] > uploads:
+        filled = "That filled a batch, and it is sent. With what is still in hand the plan"
+        subject = filled if site["batches"] else "That filled the plan, and it is sent. The next one"
+    return (
+        f"{subject} has {count(site['plan'], 'trial')}: {site['told']} told, {len(site['open'])} open, "
+        f"{site['to_hand_out']} to be handed out."
+    )

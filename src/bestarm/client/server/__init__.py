@@ -1,0 +1,1 @@
+"""How a site reaches its server, or a storage: address, connection, and what is exchanged."""

@@ -1,0 +1,1 @@
+"""Trials as tables that people fill in."""

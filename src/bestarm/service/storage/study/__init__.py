@@ -1,0 +1,1 @@
+"""One study in memory: what its log has led to, and what is known of it."""

@@ -1,0 +1,1 @@
+"""A study on one page, for a lab book."""

@@ -1,0 +1,1 @@
+"""A study in sentences: what can be said of it, why, and what remains."""

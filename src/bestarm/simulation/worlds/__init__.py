@@ -1,0 +1,1 @@
+"""Where simulated rewards come from."""
