@@ -38,10 +38,10 @@ class Entry:
     @property
     def broken(self) -> bool:
         """Whether it is wrong more often than δ, beyond what chance could do."""
-        from scipy.stats import binom
+        from scipy.special import bdtrc  # the binomial's tail, without all of scipy.stats
 
         result = self.result
-        return bool(binom.sf(result.wrong - 1, result.runs, result.problem.delta) < SURELY)
+        return bool(bdtrc(result.wrong - 1, result.runs, result.problem.delta) < SURELY)
 
     @property
     def row(self) -> dict[str, Any]:
