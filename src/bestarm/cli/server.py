@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from bestarm.cli.output import Format
-from bestarm.client.server.connection import Settings
+from bestarm.cli.shared import option, with_shared
+from bestarm.client.server.connection import Settings, resolve
 from bestarm.client.server.exchange import study_path
 
 Url = Annotated[
@@ -31,6 +32,21 @@ Agent = Annotated[
 Study = Annotated[str | None, typer.Option(help="The study; or BESTARM_STUDY, or study in bestarm.toml.")]
 Journal = Annotated[str | None, typer.Option(hidden=True, help="A site's memory; of no use to this command.")]
 Output = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
+Name = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="The study; left out, --study.", show_default=False)
+]
+
+# A command whose first argument is the `Settings` that lead to its server or storage.
+at_server = with_shared(
+    [
+        option("url", Url),
+        option("token", Token),
+        option("agent", Agent),
+        option("study", Study),
+        option("journal", Journal),
+    ],
+    lambda command, shared, own: command(resolve(**shared), **own),
+)
 
 
 def place(settings: Settings, name: str | None = None) -> str:

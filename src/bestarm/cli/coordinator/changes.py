@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from bestarm.cli.output import Format, make_table, number, print_json, print_table
-from bestarm.cli.server import Agent, Journal, Output, Study, Token, Url, place
-from bestarm.client.server.connection import Connection, Settings, resolve
+from bestarm.cli.server import Name, Output, at_server, place
+from bestarm.client.server.connection import Connection, Settings
 from bestarm.client.sheets import worksheet
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -19,9 +19,6 @@ arms = typer.Typer(
 )
 app.add_typer(arms, name="arm")
 
-Name = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="The study; left out, --study.", show_default=False)
-]
 Reason = Annotated[str, typer.Option(help="Why, for the log.", show_default=False)]
 
 
@@ -32,18 +29,15 @@ Examples:
   bestarm study arm add ligands RuPhos --features 0.2,0.7,0.1
 """
 )
+@at_server
 def add(
+    settings: Settings,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The study.")],
     arm: Annotated[str, typer.Argument(metavar="ARM", help="The new arm.")],
     features: Annotated[
         str | None, typer.Option(metavar="0.2,0.7", help="Its features, where the arms have some.")
     ] = None,
     reason: Reason = "",
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Add an arm to a study that goes on; it is tried from the next plans on.
@@ -53,7 +47,7 @@ def add(
     body: dict[str, Any] = {"arm": arm, "reason": reason}
     if features is not None:
         body["features"] = [worksheet.number(cell) for cell in features.split(",")]
-    _change(resolve(url, token, study, agent=agent), name, "arms", body, output)
+    _change(settings, name, "arms", body, output)
 
 
 @arms.command(
@@ -62,15 +56,12 @@ Example:
   bestarm study arm withdraw ligands XPhos --reason "no longer sold"
 """
 )
+@at_server
 def withdraw(
+    settings: Settings,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The study.")],
     arm: Annotated[str, typer.Argument(metavar="ARM", help="The arm.")],
     reason: Annotated[str, typer.Option(help="Why: anything but its rewards.", show_default=False)] = "",
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Take an arm out of a study, as if it had never been there; for good.
@@ -78,9 +69,7 @@ def withdraw(
     The reason must not be its rewards: an arm that looks bad is ruled out by itself, with a promise. Sites take
     back its open trials when they are next in contact.
     """
-    _change(
-        resolve(url, token, study, agent=agent), name, "arms/withdraw", {"arm": arm, "reason": reason}, output
-    )
+    _change(settings, name, "arms/withdraw", {"arm": arm, "reason": reason}, output)
 
 
 @app.command(
@@ -90,7 +79,9 @@ Example:
   bestarm study correct ligands lab-a 7 --counts right.csv --reason "columns were swapped"
 """
 )
+@at_server
 def correct(
+    settings: Settings,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The study.")],
     site: Annotated[str, typer.Argument(metavar="SITE", help="Whose batch.")],
     batch: Annotated[int, typer.Argument(metavar="BATCH", min=1, help="Its number; `study log` has it.")],
@@ -101,11 +92,6 @@ def correct(
         ),
     ],
     reason: Reason = "",
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Correct a batch for a site that can't do it itself; sites use `bestarm correct`.
@@ -113,53 +99,44 @@ def correct(
     The log is read again with the right numbers. Once the study is over its verdict stays, and it is said what
     the answer would be now.
     """
-    settings = resolve(url, token, study, agent=agent)
     rows, _ = worksheet.read_counts(counts)
     body = {"agent": site, "sequence": batch, "counts": rows, "reason": reason}
     _change(settings, name, "corrections", body, output)
 
 
 @app.command()
+@at_server
 def close(
+    settings: Settings,
     name: Name = None,
     reason: Reason = "",
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Take no more joins and uploads, and say what can be said; the study stays readable.
 
     The promise does not depend on when or why a study is closed. What sites have not sent stays with them.
     """
-    _set_state(name, "close", reason, resolve(url, token, study, agent=agent), output)
+    _set_state(name, "close", reason, settings, output)
 
 
 @app.command()
+@at_server
 def reopen(
+    settings: Settings,
     name: Name = None,
     reason: Reason = "",
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Take joins and uploads again."""
-    _set_state(name, "reopen", reason, resolve(url, token, study, agent=agent), output)
+    _set_state(name, "reopen", reason, settings, output)
 
 
 @app.command()
+@at_server
 def restored(
+    settings: Settings,
     name: Name = None,
     reason: Reason = "",
-    url: Url = None,
-    token: Token = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Say, once, that the server's log was put back from a backup: sites send again what it has lost.
@@ -167,7 +144,6 @@ def restored(
     Until then a site whose uploads are gone is refused. Nothing is counted twice, and what sites send comes in
     the order in which they had sent it.
     """
-    settings = resolve(url, token, study)
     with Connection.to(settings) as connection:
         found = connection.call("POST", f"{place(settings, name)}/restored", {"reason": reason})
     if output is Format.json:
@@ -177,18 +153,14 @@ def restored(
 
 
 @app.command("log")
+@at_server
 def entries(
+    settings: Settings,
     name: Name = None,
     last: Annotated[int, typer.Option(min=1, max=1000, help="How many entries.")] = 20,
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """What happened last in a study: batches, corrections, arms, closing, with who did it."""
-    settings = resolve(url, token, study, agent=agent)
     with Connection.to(settings) as connection:
         found = connection.call("GET", f"{place(settings, name)}/log?last={last}")
     if output is Format.json:

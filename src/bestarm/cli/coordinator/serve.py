@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -86,7 +87,6 @@ def serve(
     from bestarm.service.storage.admin import admit
     from bestarm.service.telling.teller import begin_telling
 
-    write_log()
     address = host or "127.0.0.1"
     if (ssl_certfile is None) != (ssl_keyfile is None):
         raise UserError("--ssl-certfile and --ssl-keyfile belong together; give both or neither.")
@@ -110,7 +110,7 @@ def serve(
         connections=min(max_connections, room(files)),
         exports=max_exports,
     )
-    with bind(address, port) as bound, closing(Storage(storage)) as opened, ExitStack() as stack:
+    with log_written(), bind(address, port) as bound, closing(Storage(storage)) as opened, ExitStack() as stack:
         secret = admit(opened, admin_token_file)
         if secret is not None and output is Format.table:
             print(f"admin token: {secret}", flush=True)
@@ -135,13 +135,18 @@ def serve(
 LOADING = 2.0  # seconds that a request waits for a study that is being read from its log
 
 
-def write_log() -> None:
+@contextmanager
+def log_written() -> Iterator[None]:
     """The server's own log goes to stderr, each line with its time."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log = logging.getLogger("bestarm.service")
     log.addHandler(handler)
     log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 def announce(url: str, secret: str | None, admin_token_file: Path | None, output: Format) -> None:

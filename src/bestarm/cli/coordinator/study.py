@@ -16,8 +16,8 @@ from bestarm.cli.coordinator.verify import EXAMPLES as VERIFY
 from bestarm.cli.coordinator.verify import verify
 from bestarm.cli.output import Format, for_terminal, make_table, number, print_json, print_table
 from bestarm.cli.progress import saying_after_a_while
-from bestarm.cli.server import Agent, Journal, Output, Study, Token, Url, place
-from bestarm.client.server.connection import Connection, Settings, resolve
+from bestarm.cli.server import Name, Output, at_server, place
+from bestarm.client.server.connection import Connection, Settings
 from bestarm.shown import arm_columns, headline, limits, share
 from bestarm.whole_file import write_whole
 
@@ -27,10 +27,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Studies, on a server or without one.",
 )
-
-Name = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="The study; left out, --study.", show_default=False)
-]
 
 
 class ExportFormat(StrEnum):
@@ -44,17 +40,14 @@ app.command(epilog=EXAMPLES)(create)
 
 
 @app.command("list")
+@at_server
 def every(
+    settings: Settings,
     archived: Annotated[bool, typer.Option("--all", help="Those that are archived, too.")] = False,
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """List the studies that the token may see."""
-    with Connection.to(resolve(url, token, agent=agent)) as connection:
+    with Connection.to(settings) as connection:
         found = connection.call("GET", f"/v1/studies{'?archived=true' if archived else ''}")
     if output is Format.json:
         print_json(found)
@@ -75,17 +68,13 @@ def every(
 
 
 @app.command()
+@at_server
 def show(
+    settings: Settings,
     name: Name = None,
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Show where a study stands: its verdict, what speaks against each arm, its sites, and what is odd."""
-    settings = resolve(url, token, study, agent=agent)
     with Connection.to(settings) as connection:
         found = connection.call("GET", f"{place(settings, name)}/status")
     if output is Format.json:
@@ -121,18 +110,14 @@ Examples:
   bestarm study export ligands --format csv
 """
 )
+@at_server
 def export(
+    settings: Settings,
     name: Name = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Annotated[ExportFormat, typer.Option("--format", help="json can be verified.")] = ExportFormat.json,
 ) -> None:
     """Write a study's whole log: the problem, every upload, and the verdict."""
-    settings = resolve(url, token, study, agent=agent)
     with Connection.to(settings) as connection:
         pieces = connection.stream(f"{place(settings, name)}/export?format={output}")
         if out is not None:
@@ -155,18 +140,14 @@ Examples:
   bestarm study report ligands --out ligands.html
 """
 )
+@at_server
 def report(
+    settings: Settings,
     name: Name = None,
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Write one HTML page for the lab book: question, answer, promise, pictures and tables."""
-    settings = resolve(url, token, study, agent=agent)
     slow = "writing the report; a long log is looked at from its beginning …"
     with Connection.to(settings) as connection, saying_after_a_while(slow):
         write_whole(out, connection.stream(f"{place(settings, name)}/report"))
@@ -187,18 +168,14 @@ Example:
 Sites, tokens and links go on under the old name: it leads to the study for ever, and no other one can have it.
 """
 )
+@at_server
 def rename(
+    settings: Settings,
     old: Annotated[str, typer.Argument(help="What the study is called, or was.")],
     new: Annotated[str, typer.Argument(help="What it is to be called.")],
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Call a study otherwise; nothing else changes, and no site notices."""
-    settings = resolve(url, token, study, agent=agent)
     with Connection.to(settings) as connection:
         found = connection.call("POST", f"{place(settings, old)}/rename", {"name": new})
     if output is Format.json:
@@ -208,31 +185,25 @@ def rename(
 
 
 @app.command()
+@at_server
 def archive(
+    settings: Settings,
     name: Name = None,
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Leave a study out of the lists; it stays readable, and an open one goes on taking uploads."""
-    _set_archived(name, "archive", resolve(url, token, study, agent=agent), output)
+    _set_archived(name, "archive", settings, output)
 
 
 @app.command()
+@at_server
 def unarchive(
+    settings: Settings,
     name: Name = None,
-    url: Url = None,
-    token: Token = None,
-    agent: Agent = None,
-    study: Study = None,
-    journal: Journal = None,
     output: Output = Format.table,
 ) -> None:
     """Put a study into the lists again."""
-    _set_archived(name, "unarchive", resolve(url, token, study, agent=agent), output)
+    _set_archived(name, "unarchive", settings, output)
 
 
 def _set_archived(name: str | None, verb: str, settings: Settings, output: Format) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,8 @@ import typer
 from rich.table import Table
 
 from bestarm.cli.output import Format, count, make_table, print_json, print_table, say
-from bestarm.cli.server import Agent, Url
+from bestarm.cli.server import Agent, Output, Url
+from bestarm.cli.shared import Command, option, with_shared
 from bestarm.client.connect import connect
 from bestarm.client.doubt import Doubtful
 from bestarm.client.lab import Lab
@@ -33,52 +33,48 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 Wait = Annotated[float, typer.Option(min=0.0, help="Seconds to keep trying while the server is away.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Take numbers that look like a slip without a question.")]
-OPTIONS: dict[str, Any] = {
-    "url": Url,
-    "token": Annotated[str | None, typer.Option(help="This site's token; or BESTARM_TOKEN.")],
-    "agent": Agent,
-    "study": Annotated[str | None, typer.Option(help="The study; or BESTARM_STUDY, or the only one there is.")],
-    "journal": Annotated[
-        str | None,
-        typer.Option(
-            help=f"This site's memory; or BESTARM_JOURNAL.  [default: {JOURNAL}; without a server, beside the "
-            "storage]"
-        ),
-    ],
-}
+OPTIONS = [
+    option("url", Url),
+    option("token", Annotated[str | None, typer.Option(help="This site's token; or BESTARM_TOKEN.")]),
+    option("agent", Agent),
+    option(
+        "study",
+        Annotated[str | None, typer.Option(help="The study; or BESTARM_STUDY, or the only one there is.")],
+    ),
+    option(
+        "journal",
+        Annotated[
+            str | None,
+            typer.Option(
+                help=f"This site's memory; or BESTARM_JOURNAL.  [default: {JOURNAL}; without a server, beside "
+                "the storage]"
+            ),
+        ],
+    ),
+]
 
 
-def at_site(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose first argument is a `Lab`: it gets the options that say which one, and closes it."""
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    shared = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in OPTIONS.items()]
-
-    @wraps(command)
-    def called(**values: Any) -> None:
-        settings = resolve(**{name: values.pop(name) for name in OPTIONS})
-        url = check_url(settings.need("url"))
-        alone = is_storage(url)
-        lab = connect(
-            url,
-            token=None if alone else settings.need("token"),
-            agent=settings.need("agent") if alone else settings.agent,
-            study=settings.study,
-            journal=settings.journal,
-            plate=values.get("plate"),
-            wait=values.get("wait", 0.0),
-            resume=False,  # two `ask` in a row mean two sets of trials; `ask --again` shows the open ones
-            waiting=lambda reason, pause: say(f"waiting {pause:.1f} s: {reason}"),
-        )
-        with lab:
-            command(lab, **values)
-
-    signature = inspect.Signature([*(parameter.replace(kind=keyword) for parameter in own), *shared])
-    vars(called)["__signature__"] = signature
-    return called
+def _at_lab(command: Command, shared: dict[str, Any], own: dict[str, Any]) -> None:
+    settings = resolve(**shared)
+    url = check_url(settings.need("url"))
+    alone = is_storage(url)
+    lab = connect(
+        url,
+        token=None if alone else settings.need("token"),
+        agent=settings.need("agent") if alone else settings.agent,
+        study=settings.study,
+        journal=settings.journal,
+        plate=own.get("plate"),
+        wait=own.get("wait", 0.0),
+        resume=False,  # two `ask` in a row mean two sets of trials; `ask --again` shows the open ones
+        waiting=lambda reason, pause: say(f"waiting {pause:.1f} s: {reason}"),
+    )
+    with lab:
+        command(lab, **own)
 
 
-Output = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
+# A command whose first argument is a `Lab`, which is closed afterwards.
+at_site = with_shared(OPTIONS, _at_lab)
 
 
 @app.command(

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from bestarm.cells import write_cell
-from bestarm.cli.lab.site import Output, Yes, at_site, outlook, report, trial_number, unless_doubtful
+from bestarm.cli.lab.site import Yes, at_site, outlook, report, trial_number, unless_doubtful
 from bestarm.cli.output import Format, count, for_terminal, make_table, number, print_json, print_table, say
+from bestarm.cli.server import Output
 from bestarm.client.history import COLUMNS
 from bestarm.client.lab import Lab
 from bestarm.client.sheets import worksheet

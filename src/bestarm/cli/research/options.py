@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from bestarm.cli.output import Format, say
+from bestarm.cli.shared import option, with_shared
 from bestarm.errors import UserError
 from bestarm.methods import Method, Parameter, check_agents
 from bestarm.methods import method as build_method
@@ -264,27 +262,11 @@ class Simulation:
         return build_method(name, self.problem, self.schedule.agents, **parameters)
 
 
-def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose first argument is `Options`: each of its fields becomes an option of the command.
-
-    Typer reads a function's signature, so the command gets one that has the fields in the place of `Options`.
-    """
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    hints = get_type_hints(Options, include_extras=True)
-    shared = [
-        inspect.Parameter(field.name, keyword, default=field.default, annotation=hints[field.name])
-        for field in fields(Options)
-    ]
-
-    @wraps(command)
-    def called(**values: Any) -> None:
-        command(Options(**{field.name: values.pop(field.name) for field in fields(Options)}), **values)
-
-    vars(called)["__signature__"] = inspect.Signature(
-        [*(parameter.replace(kind=keyword) for parameter in own), *shared]
-    )
-    return called
+HINTS = get_type_hints(Options, include_extras=True)
+with_options = with_shared(
+    (option(field.name, HINTS[field.name], field.default) for field in fields(Options)),
+    lambda command, shared, own: command(Options(**shared), **own),
+)
 
 
 def read_world(

@@ -12,7 +12,8 @@ from starlette.responses import Response
 from bestarm.service.http.bodies import answer, read_shape
 from bestarm.service.http.routes.describe import answers, asks, text
 from bestarm.service.http.service import Service
-from bestarm.service.http.shapes.ahead import AheadBody, ExpectedAnswer, TextBody
+from bestarm.service.http.shapes.ahead import ExpectedAnswer, TextBody
+from bestarm.service.http.shapes.studies import AheadBody
 from bestarm.service.storage.rows import studies
 from bestarm.service.storage.rows.tokens import Role
 from bestarm.service.view.said.expected import expected

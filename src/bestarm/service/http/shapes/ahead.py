@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
 from bestarm.service.http.shapes.shape import Shape
-from bestarm.service.http.shapes.studies import PROBLEM
-from bestarm.service.storage.rows.studies import MOST_AGENTS
-
-
-class AheadBody(Shape):
-    """A study that is thought of."""
-
-    problem: dict[str, Any] = Field(examples=[PROBLEM], description="An object, as Problem.to_dict makes it.")
-    method: str = Field(default="sharp", examples=["sharp"], description="A name such as sharp.")
-    agents: int | None = Field(
-        default=None,
-        ge=1,
-        le=MOST_AGENTS,
-        examples=[3],
-        description=f"A whole number from 1 to {MOST_AGENTS}.",
-    )
-    parameters: dict[str, int | FiniteFloat | str] = Field(
-        default={},
-        examples=[{}],
-        description="An object of names, each with a finite number or a word.",
-    )
 
 
 class TextBody(Shape):

@@ -22,8 +22,8 @@ RESTS_ON = "The test pairs compares each arm with the leader over all batches; i
 PROMISE = "The arm that this study returns is the best one, except with probability at most 0.05."
 
 
-class StudyBody(Shape):
-    """A study to be made; it is called like its problem."""
+class AheadBody(Shape):
+    """A study that is thought of."""
 
     problem: dict[str, Any] = Field(examples=[PROBLEM], description="An object, as Problem.to_dict makes it.")
     method: str = Field(default="sharp", examples=["sharp"], description="A name such as sharp.")
@@ -39,6 +39,11 @@ class StudyBody(Shape):
         examples=[{"thrift": "messages"}],
         description="An object of names, each with a finite number or a word.",
     )
+
+
+class StudyBody(AheadBody):
+    """A study to be made; it is called like its problem."""
+
     earlier: list[dict[str, Any]] = Field(
         default=[],
         examples=[[]],
