@@ -20,7 +20,7 @@ demo: setup              ## a whole federation on this machine, live
 
 test: tools check        ## everything the tests need, then the tests
 
-tools: setup             ## PostgreSQL, Chromium and axe-core for the tests, where they are missing
+tools:                   ## PostgreSQL, Chromium and axe-core for the tests, where they are missing
 	@sh scripts/install-test-tools.sh
 
 check: setup             ## ruff, mypy --strict, pytest with doctests, warnings as errors

@@ -2,8 +2,8 @@
 
     python scripts/bill_of_materials.py dist     # dist/bestarm-0.2.0.cdx.json, CycloneDX 1.5 in JSON
 
-It lists what is installed here, for all extras but the developers', and the files of others that the package
-carries with it. A package that bestarm needs without extras has the scope `required`, the others `optional`.
+It lists what is installed here, for all extras but the developers'; the package carries no files of others. A
+package that bestarm needs without extras has the scope `required`, the others `optional`.
 """
 
 from __future__ import annotations

@@ -227,10 +227,10 @@ def http_page() -> str:
         NOTE,
         "# HTTP\n",
         "A running server describes itself at `/openapi.json`; this page is made from the same description. "
-        "Every call but `/healthz` carries `Authorization: Bearer TOKEN`. A refusal is "
+        "Every call but `/healthz` and `/readyz` carries `Authorization: Bearer TOKEN`. A refusal is "
         '`{"error": "one sentence", "code": "one-word"}` with a status of 4xx or 5xx, and changes nothing; '
-        "503 and 429 mean that the same call may be made again later. A token of an agent or a viewer opens "
-        "its own study only.\n",
+        "408, 429 and 503 mean that the same call may be made again later. A token of an agent or a viewer "
+        "opens its own study only.\n",
         "## Routes\n",
     ]
     for path, methods in document["paths"].items():

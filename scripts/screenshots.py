@@ -227,7 +227,8 @@ def acting(
         page.get_by_text("Everything else").click()
         page.locator('[data-part="expected"] li').nth(2).wait_for()
         page.get_by_label("Budget").fill("400")
-        page.wait_for_timeout(3500)
+        page.get_by_text("Working it out…").wait_for()  # anew, with the budget
+        page.locator('[data-part="expected"] li').nth(2).wait_for()
         shoot(page, folder / ("dashboard-create.png" if look == "light-1280" else f"create-{look}.png"))
         page = open_page(browser, url, token, dark=dark, width=width, height=760)
         page.get_by_role("link", name="suzuki-ligands").click()

@@ -120,7 +120,7 @@ class Differences:
             f"Differences to {self.to}, the {self.role}: averages over the batches that had both arms. "
             f"{which} intervals hold together, at any time, with probability at least {self.holds:g}. "
             "The study decides by its own test, not by them: an arm may be ruled out while its interval still "
-            "has 0 in it."
+            "has 0 in it. A mean is what an arm would have, had every batch tried all of them."
         )
 
     def to_json(self, names: tuple[str, ...], means: Sequence[float | None] = ()) -> dict[str, Any]:

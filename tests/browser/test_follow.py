@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -127,7 +128,9 @@ def test_time_or_samples_and_the_numbers_below(study: Federation, open_window: C
     expect(table.first.locator("td").first).to_have_text("15")
     label = page.locator('[data-part="chart"]').get_attribute("aria-label")
     assert label is not None
-    assert label.startswith("Chart. Evidence after")
+    said = r"Chart\. Evidence after [\d,]+ samples: (\d+|under 1) %; the answer is known at 100 %\."
+    assert re.fullmatch(said, label)
+    expect(page.locator('[data-part="progress-text"]')).to_contain_text("At 100 % the answer is known.")
 
 
 def test_exports(study: Federation, open_window: Callable[..., Window], folder: Path) -> None:

@@ -117,3 +117,4 @@ def test_the_command_takes_tables_and_items(tmp_path: Path) -> None:
         "estimate", str(tmp_path / "p.toml"), "--pilot", str(path), "--agents", "2", "--runs", "2"
     ).stdout
     assert "times less variance" in " ".join(said.split())
+    assert "With items = true up to about" in " ".join(said.split())

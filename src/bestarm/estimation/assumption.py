@@ -86,7 +86,7 @@ def what_items_save(pilot: Pilot, items: bool) -> str:
     times = "more" if items else "fewer"
     return (
         f"On the same item a difference of the two best has {less:.1f} times less variance than on "
-        f"different ones. {here} about {less:.1f} times {times} samples are needed."
+        f"different ones. {here} up to about {less:.1f} times {times} samples are needed."
     )
 
 

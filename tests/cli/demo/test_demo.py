@@ -63,7 +63,7 @@ def test_without_a_terminal_it_is_lines_that_end_with_the_verdict() -> None:
     lines = process.stdout.splitlines()
     verdict = lines.index("Verdict: XPhos is the best.")
     assert all(text.startswith("samples ") for text in lines[1:verdict])
-    assert "evidence 100%" in lines[verdict - 1]
+    assert "evidence 100 %" in lines[verdict - 1]
     assert lines[verdict + 1].startswith("Guarantee: of many such studies at most 5 % end with a wrong answer")
     costs = "\n".join(lines[verdict:])
     theory = bounds(Problem.from_toml(PROBLEM), "famabpe", 10)
@@ -163,5 +163,6 @@ def test_what_lies_outside_of_the_range_reaches_its_end() -> None:
 
 
 def test_a_snapshot_as_a_line() -> None:
-    assert "evidence  50%" in line(HALFWAY)
-    assert "evidence 100%" in line(replace(HALFWAY, evidence=1.3))
+    assert "evidence  50 %" in line(HALFWAY)
+    assert "evidence  99 %" in line(replace(HALFWAY, evidence=0.998))
+    assert "evidence 100 %" in line(replace(HALFWAY, evidence=1.3))

@@ -59,7 +59,7 @@ def test_the_whole_demo_without_a_terminal(room: Path) -> None:
     )
     assert killed < lost
     assert killed < back
-    assert "evidence 100%" in story[-1]
+    assert "evidence 100 %" in story[-1]
     assert "Guarantee: of many such studies at most 5 % end with a wrong answer" in verdict
     assert "none twice and none missing, the same verdict." in verdict
     for words in ("sharp, this run", "at most (the paper's theorem)", "(lower bound)"):

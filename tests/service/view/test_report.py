@@ -197,6 +197,19 @@ def test_what_comes_after_the_verdict_does_not_change_when_an_arm_was_ruled_out(
     assert max(one.samples for one in found.values()) == verdict.samples
 
 
+def test_a_table_that_has_more_than_the_answer_says_so(storage: Storage) -> None:
+    study, said, sequence = begin(storage, 0), "The table and the pictures have what came after the end, too", 0
+    chance = random.Random("late")
+    while storage.look(study).result().verdict.reason is None:
+        sequence += 1
+        sent = Upload(study.problem.fingerprint, "oslo", sequence, tally([0.9, 0.1, 0.2, 0.1], chance))
+        storage.take(study, sent).result()
+    assert said not in words_of(page_of(storage, study))
+    late = Upload(study.problem.fingerprint, "rome", 1, tally([0.9, 0.1, 0.2, 0.1], chance))
+    storage.take(study, late).result()
+    assert said in words_of(page_of(storage, study))
+
+
 def test_a_log_that_is_too_long_is_not_replayed(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     study = begin(storage, 4)
     monkeypatch.setattr(reporting, "MOST_REPLAYED", 3)

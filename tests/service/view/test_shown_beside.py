@@ -62,6 +62,7 @@ def test_differences_come_with_the_leader_and_are_near_the_truth() -> None:
     (found,) = shown(ledger_for(uploads(40)))["differences"]
     assert (found["to"], found["role"], found["holds"]) == ("A", "leader", 0.95)
     assert "averages over the batches that had both arms" in found["sentence"]
+    assert found["sentence"].endswith("A mean is what an arm would have, had every batch tried all of them.")
     own, *others = found["arms"]
     assert own == {"arm": "A", "difference": None, "low": None, "high": None, "percent": None}
     for row in others:

@@ -12,6 +12,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from bestarm.shown import share
+
 MOST_AGENTS = 10  # in the picture; a terminal has 24 lines
 FULL, EMPTY = "█", "░"
 
@@ -107,7 +109,7 @@ def picture(snapshot: Snapshot, axis: tuple[float, float]) -> Panel:
 def line(snapshot: Snapshot) -> str:
     """A snapshot as one line."""
     counts = f"samples {snapshot.samples:>6,}  communications {snapshot.communications:>5,}"
-    evidence = f"evidence {min(snapshot.evidence, 1.0):>4.0%}"
+    evidence = f"evidence {share(snapshot.evidence):>5}"
     return f"{counts}  {evidence}  leader {snapshot.leader}, challenger {snapshot.challenger}"
 
 
@@ -124,11 +126,9 @@ def evidence_line(snapshot: Snapshot) -> Table:
     line = Table.grid(padding=(0, 1), expand=True)
     line.add_column(no_wrap=True)
     line.add_column(ratio=1)
-    line.add_column(justify="right", no_wrap=True, width=5)
-    share = min(snapshot.evidence, 1.0)
-    line.add_row(
-        "evidence", Share(share, "green" if snapshot.stopped else "cyan"), f"{math.floor(100 * share)} %"
-    )
+    line.add_column(justify="right", no_wrap=True, width=9)
+    bar = Share(min(snapshot.evidence, 1.0), "green" if snapshot.stopped else "cyan")
+    line.add_row("evidence", bar, share(snapshot.evidence))
     return line
 
 

@@ -173,7 +173,7 @@ class Connection:
         if answer.is_success:
             return answer
         sentence, code = _refusal(answer)
-        if answer.status_code >= 500 or answer.status_code == 429:
+        if answer.status_code >= 500 or answer.status_code in (408, 429):
             raise ServiceError(f"{self.place} could not do it: {sentence}")
         raise Refused(sentence, code, answer.status_code)
 

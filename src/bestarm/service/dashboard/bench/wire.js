@@ -21,8 +21,8 @@ async function answered(path, options) {
   }
   const body = await response.json().catch(() => ({}));
   const sentence = body.error ?? `the server answered ${response.status}.`;
-  if (response.status >= 500 || response.status === 429) throw new Away(sentence);
-  throw Object.assign(new Refusal(sentence, response.status), { code: body.code });
+  const refusal = Object.assign(new Refusal(sentence, response.status), { code: body.code });
+  throw refusal.lasting ? refusal : new Away(sentence);
 }
 
 /** Calls of one site. */

@@ -46,9 +46,9 @@ function moments([low, high], about) {
 }
 
 export class Chart {
-  /** `ranges` gives the ends of both axes, `draw` draws what belongs on top, `point` hears where the pointer is. */
-  constructor(box, { time, ranges, draw, point }) {
-    Object.assign(this, { box, time, ranges, draw, point, cursor: { idx: null, left: -1 }, data: [[], []] });
+  /** `label` names a height, `ranges` gives the ends of both axes, `draw` draws what belongs on top, `point` hears where the pointer is. */
+  constructor(box, { time, label, ranges, draw, point }) {
+    Object.assign(this, { box, time, label, ranges, draw, point, cursor: { idx: null, left: -1 }, data: [[], []] });
     this.canvas = make("canvas");
     this.over = make("div", { className: "over" });
     this.mark = make("div", { className: "mark", hidden: true });
@@ -102,7 +102,7 @@ export class Chart {
       const y = Math.round(this.valToPos(value, "y", true));
       line([left, y], [left + width, y]);
       ctx.stroke();
-      ctx.fillText(String(value), left - 8 * unit, y);
+      ctx.fillText(this.label(value), left - 8 * unit, y);
     }
     this.#line(ctx, line, ink, unit);
     this.draw(this);

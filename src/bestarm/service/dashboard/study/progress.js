@@ -1,4 +1,4 @@
-// The way to the answer: evidence that rises to 1, or the breaking index that falls to epsilon.
+// The way to the answer: evidence that rises to 100 %, or the breaking index that falls to epsilon.
 
 import { colours } from "../shared/colours.js";
 import { make, part, say } from "../shared/dom.js";
@@ -47,7 +47,7 @@ export class Progress {
     const evidence = shown(status) === EVIDENCE;
     this.name = evidence ? "Evidence" : "Breaking index";
     say(part(this.page, "progress-title"), this.name);
-    const words = `At ${Number(this.target.toPrecision(4))} the answer is known. On the way there it goes up and down with every batch.`;
+    const words = `At ${evidence ? percent(1) : Number(this.target.toPrecision(4))} the answer is known. On the way there it goes up and down with every batch.`;
     say(part(this.page, "progress-text"), words);
     this.box.setAttribute("aria-label", this.summary());
     this.box.closest("section").hidden = !history.length; // nothing to see yet
@@ -57,10 +57,15 @@ export class Progress {
     this.table();
   }
 
+  /** A value of the chart in words: evidence in percents, as everywhere. */
+  words(value) {
+    return shown(this.status) === EVIDENCE ? percent(value) : digits(value);
+  }
+
   summary() {
     const { status } = this;
     const value = status.verdict[shown(status) === EVIDENCE ? "evidence" : "breaking_index"];
-    return `Chart. ${this.name} after ${count(status.samples)} samples: ${digits(value)}; the answer is known at ${digits(this.target)}.`;
+    return `Chart. ${this.name} after ${count(status.samples)} samples: ${this.words(value)}; the answer is known at ${this.words(this.target)}.`;
   }
 
   data() {
@@ -89,7 +94,8 @@ export class Progress {
 
   build() {
     const [ranges, draw, point] = [() => this.ranges, (plot) => this.goal(plot), (plot) => this.point(plot)];
-    this.plot = new Chart(this.box, { time: this.across === "time", ranges, draw, point });
+    const label = shown(this.status) === EVIDENCE ? percent : String;
+    this.plot = new Chart(this.box, { time: this.across === "time", label, ranges, draw, point });
     this.redraw();
     this.tip = make("div", { className: "tip", hidden: true });
     this.plot.over.append(this.tip);
@@ -135,7 +141,7 @@ export class Progress {
     this.tip.hidden = !row || plot.cursor.left < 0;
     if (this.tip.hidden) return;
     const column = shown(this.status);
-    const value = `${this.name.toLowerCase()} ${digits(row[column])}`;
+    const value = `${this.name.toLowerCase()} ${this.words(row[column])}`;
     const when = new Date(row[TIME]).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
     say(this.tip, `${value}\n${count(row[SAMPLES])} samples\n${when}`);
     const left = plot.cursor.left > plot.over.clientWidth / 2;

@@ -51,7 +51,7 @@ def report(overview: Overview, rows: Iterable[Any], now: datetime, stale_after: 
         promise=found["promise"].splitlines(),
         arms=_arms(found, since),
         since=since is not None and found["standing"]["error"] is not None,
-        note="" if short else "The log is too long to say here since when an arm is ruled out.",
+        notes=_notes(overview, short),
         odds=Markup(pictures.standing_picture(found["standing"])),
         differences=[(words, Markup(drawn)) for words, drawn in pictures.difference_pictures(found)],
         means=Markup("" if found["differences"] else pictures.means_picture(found)),
@@ -113,6 +113,14 @@ def _arms(found: Mapping[str, Any], since: Mapping[str, Since] | None) -> ArmCol
         return table
     when = {arm: count(one.samples, "sample") for arm, one in since.items()}
     return ArmColumns([*table.heads, "ruled out after"], [[*row, when.get(row[0], "–")] for row in table.rows])
+
+
+def _notes(overview: Overview, short: bool) -> list[str]:
+    """What is to be said of the table of arms."""
+    late = overview.verdict.reason is not None and overview.now.samples > overview.verdict.samples
+    more = "The table and the pictures have what came after the end, too; the answer rests on what came before."
+    long = "The log is too long to say here since when an arm is ruled out."
+    return [more] * late + [long] * (not short)
 
 
 def _sites(found: Mapping[str, Any], overview: Overview) -> list[list[str]]:
