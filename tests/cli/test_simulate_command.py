@@ -81,6 +81,14 @@ def test_the_table_says_what_it_cost_and_what_is_promised(folder: Path, call: Ca
     assert returned == [["A", "0.9", "5"]]
 
 
+def test_nothing_is_promised_of_what_has_no_proof(call: Call) -> None:
+    code, table, _ = call("simulate", *QUICK, "--method", "halving", "--set", "budget=8")
+    assert code == 0
+    assert "; nothing is promised: there is no proof for it." in table
+    code, table, _ = call("simulate", *QUICK, "--method", "lucb", "--drift", "0.5")
+    assert "; nothing is promised: it assumes that an arm's mean is the same at every site" in table
+
+
 def test_flags_override_the_file(folder: Path) -> None:
     words = ("--runs", "1", "--engine", "rounds")
     ours = simulated("problem.toml", "--sigma", "0.2", "--delta", "0.01", "--epsilon", "0.05", *words)

@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 from serving import serving
 
-from bestarm.client.connection import Connection
-from bestarm.client.journal import Journal
 from bestarm.client.lab import Lab
+from bestarm.client.memory.journal import Journal
+from bestarm.client.server.connection import Connection
 
 PATIENCE = 0.3  # seconds that the server waits for a body
 

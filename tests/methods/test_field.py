@@ -73,11 +73,25 @@ def test_what_does_not_fit_is_a_sentence(name: str, sentence: str) -> None:
         bestarm.simulate(PROBLEM, name, runs=1, engine="rounds")
 
 
-def test_budgets_are_kept() -> None:
-    for name in ("halving", "rejects", "even-shares"):
-        found = bestarm.simulate(PROBLEM, name, runs=5, engine="rounds", budget=60)
-        assert found.samples.max() <= 60
+@pytest.mark.parametrize(("name", "least"), [("halving", 15), ("rejects", 5), ("even-shares", 5)])
+def test_budgets_are_kept_and_one_that_is_too_small_is_a_sentence(name: str, least: int) -> None:
+    problem = bestarm.Problem.quick([0.9, 0.8, 0.7, 0.6, 0.5], sigma=SIGMA)
+    for budget in (least, least + 1, 2 * least + 3, 100):
+        found = bestarm.simulate(problem, name, runs=5, engine="rounds", budget=budget)
+        assert found.samples.max() <= budget
         assert found.unfinished == 0
+    with pytest.raises(
+        bestarm.UserError, match=rf"budget is {least - 1}; with 5 arms it must be at least {least}"
+    ):
+        bestarm.simulate(problem, name, runs=5, engine="rounds", budget=least - 1)
+
+
+def test_a_fixed_budget_promises_nothing() -> None:
+    close = bestarm.Problem.quick([0.5, 0.49, 0.48], sigma=SIGMA, delta=DELTA)
+    found = bestarm.compare(
+        close, ["halving:budget=12", "rejects:budget=12", "even-shares:budget=12"], runs=60, engine="rounds"
+    )
+    assert [(row["broken"], row["promised"]) for row in found.rows] == [(True, False)] * 3
 
 
 @pytest.mark.parametrize("sigma", [SIGMA, None])

@@ -69,6 +69,24 @@ def plain_eb_tci(chance: random.Random) -> int:
         rewards[chosen].append(pull(chance, chosen))
 
 
+def plain_lil_ucb(chance: random.Random) -> int:
+    """lil'UCB with the constants of its experiments: ε = 0, β = 1/2, λ = 1 + 10/K and a fifth of δ."""
+    rewards = [[pull(chance, arm)] for arm in range(3)]
+    while True:
+        counts = [len(each) for each in rewards]
+        if any(count >= 1 + (1 + 10 / 3) * (sum(counts) - count) for count in counts):
+            return sum(counts)
+        chosen = max(
+            range(3),
+            key=lambda arm: (
+                statistics.fmean(rewards[arm])
+                + 1.5
+                * math.sqrt(2 * SIGMA**2 * math.log(math.log(counts[arm] + 2) / (DELTA / 5)) / counts[arm])
+            ),
+        )
+        rewards[chosen].append(pull(chance, chosen))
+
+
 CIRCLE = [(math.cos(0.35 * k), math.sin(0.35 * k)) for k in range(5)]
 THETA = (math.cos(0.15), math.sin(0.15))
 PHASED = bestarm.Problem(
@@ -193,6 +211,7 @@ PLAIN = (
     Plain("lucb", plain_lucb, THREE),
     Plain("elimination", plain_elimination, THREE),
     Plain("eb-tci:threshold=heuristic", plain_eb_tci, THREE),
+    Plain("lil-ucb:constants=heuristic", plain_lil_ucb, THREE),
     Plain("fed-sel:steps=20", plain_fed_sel, f"{THREE}, two sites", agents=2),
     # Both search for their designs, and stop within a hundredth of the best.
     Plain("rage", plain_rage, "five arms in two dimensions", PHASED, slack=0.01),

@@ -1,11 +1,14 @@
 """Which cells a sweep has, and what it says about a file that can't be used."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from bestarm import Problem, UserError
+import bestarm
+from bestarm import Problem, UserError, method
 from bestarm.problem.checks import linear_means
 from bestarm.simulation.worlds.world import World
 from bestarm.sweeps.grid import load_grid, make_grid
@@ -214,3 +217,31 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_problem_without_means_can_not_be_simulated() -> None:
     with pytest.raises(UserError, match="has no means"):
         make_grid(Problem(["A", "B"], sigma=0.3), "sharp")
+
+
+def test_a_method_that_workers_would_build_differently_is_a_sentence() -> None:
+    """They build it by name: an exchanged rule would be lost, and without a word."""
+    built = method("sharp", PROBLEM, 10)
+    assert make_grid(PROBLEM, built)[0].key == make_grid(PROBLEM, "sharp")[0].key
+    exchanged = replace(built, rules=built.rules._replace(choose=fewest))
+    for like in (exchanged, lambda problem, agents: exchanged):
+        with pytest.raises(UserError, match="one of 'sharp' was exchanged: register its own"):
+            make_grid(PROBLEM, like)
+    with pytest.raises(UserError, match="was built for 10 agents; say agents=10"):
+        make_grid(PROBLEM, built, agents=5)
+    assert len(make_grid(PROBLEM, method("ugapec", PROBLEM), agents=5)) == 1
+
+
+def fewest(pulls: Any, view: Any, reading: Any, setting: Any) -> int:
+    return int(pulls.argmin())
+
+
+def test_items_differ_in_a_sweep_too(tmp_path: Path) -> None:
+    text = "item_effects = 0.2\n[[problem]]\nmeans = [0.5, 0.4]\nitems = true\nname = 'x'\n"
+    (cell,) = load_grid(write(tmp_path, "noise = 0.1\n" + text + '[[method]]\nname = "sharp"\n'))
+    assert cell.problem.items
+    assert cell.world == World(noise=0.1, item_effects=0.2)
+    fixed: dict[str, Any] = {"agents": 3, "runs": 2, "engine": "rounds", "noise": 0.1, "item_effects": 0.2}
+    found = bestarm.sweep(cell.problem, "sharp", jobs=1, **fixed)
+    alone = bestarm.simulate(cell.problem, "sharp", **fixed)
+    assert found.results[0].samples.tolist() == alone.samples.tolist()

@@ -67,7 +67,7 @@ def saying_after_a_while(sentence: str) -> Iterator[None]:
 def saying_when_compiling(engine: str | None) -> Iterator[None]:
     """Say so if the work within spends more than two seconds on compiling: it does that once.
 
-    With rules from outside of the package it does so each time.
+    With rules from outside of the package it may do so again: not all that they reach can be kept on disk.
     """
     if engine == "rounds":
         yield
@@ -87,7 +87,7 @@ def saying_when_compiling(engine: str | None) -> Iterator[None]:
             under_way = sum(1 if event.is_start else -1 for _, event in events) > 0
             if under_way and time.time() - events[0][0] > PATIENCE:
                 say(
-                    "compiling the simulation, as each time with rules from outside …"
+                    "compiling the simulation …"
                     if outside()
                     else "compiling the simulation, once; it is cached afterwards …"
                 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
+from bestarm.comparison.worlds import ALIKE, LACKING, NamedWorld
 from bestarm.core.rules import Test
 from bestarm.errors import ProblemWarning, UserError
 from bestarm.methods import METHODS, TESTS, Method, method
 from bestarm.methods.needs import unmet
 from bestarm.methods.recipe import Kind
 from bestarm.problem import Problem
-from bestarm.problem.aims import ALIKE
+from bestarm.problem.aims import DIFFER
 
 WHO = {
     Kind.FEDERATED: "sites at their own pace",
@@ -62,12 +63,10 @@ def _beside(name: str, problem: Problem, agents: int) -> Advice:
     except UserError as error:
         test = TESTS[str(recipe.defaults(problem, agents)["stopping"])]
         against = _lacking(test, problem) or str(error).rstrip(".")
-    if built is not None and not built.proven:
-        against = "there is no proof for it"
-    elif built is not None and built.test.sites_alike and problem.sites != ALIKE:
-        against = "it assumes that an arm's mean is the same at every site and all the time"
-    elif built is not None and (need := unmet(built.test, problem)) is not None:
-        against = f"it needs {need.words}"
+    if built is not None:
+        against = NamedWorld(problem.name, "", problem).against(built)
+        if not against and built.test.sites_alike and problem.sites == DIFFER:
+            against = LACKING[ALIKE]
     return Advice(name, WHO[recipe.kind], recipe.when, built, against)
 
 

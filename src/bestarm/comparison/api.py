@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from bestarm.comparison.text import table_rows
@@ -23,6 +23,7 @@ from bestarm.simulation.worlds.world import World
 
 SURELY = 0.001  # how unlikely so many wrong answers must be under the promise, until it is called broken
 
+WORLD_KEYS = tuple(slot.name for slot in fields(World))
 WorldLike = Problem | NamedWorld | str
 
 
@@ -133,6 +134,7 @@ def compare(
     seed: int = 0,
     engine: str | None = None,
     schedule: Schedule | None = None,
+    plate: int | None = None,
     max_samples: int | None = None,
     jobs: int = 1,
     cluster: str | None = None,
@@ -145,47 +147,55 @@ def compare(
         worlds: a problem, the name of a world (`bestarm compare --help` lists them), or several of these.
         methods: names with settings after colons (`"sharp:thrift=messages"`), methods, or functions that make
             one from a problem and a number of agents.
-        agents, runs, seed, engine, schedule, max_samples, jobs, cluster, progress: as in `simulate`. Methods
-            without agents at their own pace go without the schedule.
+        agents, runs, seed, engine, schedule, plate, max_samples, jobs, cluster, progress: as in `simulate`.
+            Methods without agents at their own pace go without the schedule and plates.
         world: for a problem of your own, what `simulate` takes: `noise`, `offsets`, `drift`, ….
 
-    In a single world a method that does not fit is an error; of several, it is left out there
-    (`Comparison.left_out` says why).
+    Of several worlds a method is left out where it does not fit (`Comparison.left_out` says why). One that fits
+    nowhere is an error.
     """
     asked = _listed(worlds)
     named = [_named(one, world) for one in asked]
     likes = _listed(methods)
     labels = [label_of(like) for like in likes]
-    if len(set(labels)) < len(labels):
-        twice = next(label for place, label in enumerate(labels) if label in labels[:place])
-        raise UserError(f"{twice} is there twice; once is enough, the runs would be the same.")
-    entries: list[Entry] = []
-    left_out: list[tuple[str, str, str]] = []
-    with progress_shown(progress, runs * len(named) * len(likes), ", ".join(labels)) as told:
-        for where in named:
-            for like, label in zip(likes, labels, strict=True):
-                try:
-                    built = make_method(like, where.problem, agents)
-                except UserError as error:
-                    if len(named) == 1:
-                        raise
-                    left_out.append((where.name, label, str(error)))
-                    continue
-                result = simulate(
-                    where.problem,
-                    built,
-                    runs=runs,
-                    seed=seed,
-                    engine=engine,
-                    schedule=_schedule_of(built, schedule),
-                    max_samples=max_samples,
-                    jobs=jobs,
-                    cluster=cluster,
-                    progress=told,
-                    **where.world.given,
-                )
-                entries.append(Entry(where.name, label, where.promised(built), result))
-    return Comparison(tuple(entries), tuple(left_out))
+    _check_once(named, labels, likes)
+    fitting, left_out = _built(named, dict(zip(labels, likes, strict=True)), agents)
+    entries = []
+    with progress_shown(progress, runs * len(fitting), ", ".join(labels)) as told:
+        for where, label, built in fitting:
+            paced = built.kind is Kind.FEDERATED
+            result = simulate(
+                where.problem,
+                built,
+                runs=runs,
+                seed=seed,
+                engine=engine,
+                schedule=schedule if paced else None,
+                plate=plate if paced else None,
+                max_samples=max_samples,
+                jobs=jobs,
+                cluster=cluster,
+                progress=told,
+                **where.world.given,
+            )
+            entries.append(Entry(where.name, label, where.promised(built), result))
+    return Comparison(tuple(entries), left_out)
+
+
+def _built(
+    worlds: list[NamedWorld], likes: dict[str, MethodLike], agents: int
+) -> tuple[list[tuple[NamedWorld, str, Method]], tuple[tuple[str, str, str], ...]]:
+    """Each method in each world that it fits into, and who fits where not and why."""
+    fitting, left_out = [], []
+    for where in worlds:
+        for label, like in likes.items():
+            try:
+                fitting.append((where, label, make_method(like, where.problem, agents)))
+            except UserError as error:
+                left_out.append((where.name, label, str(error)))
+                if sum(label == other for _, other, _ in left_out) == len(worlds):
+                    raise
+    return fitting, tuple(left_out)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -196,22 +206,27 @@ def _listed(value: Any) -> list[Any]:
     return found
 
 
+def _check_once(worlds: list[NamedWorld], labels: list[str], likes: list[MethodLike]) -> None:
+    names = [where.name for where in worlds]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise UserError(f"two worlds are called {name}; leave one out, or give each its own name.")
+    for place, label in enumerate(labels):
+        if label in labels[:place]:
+            if isinstance(likes[place], str) and isinstance(likes[labels.index(label)], str):
+                raise UserError(f"{label} is there twice; once is enough, the runs would be the same.")
+            raise UserError(f"two methods are called {label}; give each its own name.")
+
+
 def _named(one: WorldLike, world: dict[str, Any]) -> NamedWorld:
     if isinstance(one, Problem):
-        made = World(**world)
-        differ = made.offsets or made.drift or made.interactions
-        small = one.sigma is not None and made.noise is not None and _largest(made.noise) > one.sigma
-        heavy = made.rewards == "heavy"
-        truths = (("sigma", small), ("alike", bool(differ)), ("tails", heavy))
-        return NamedWorld(one.name, "", one, made, tuple(word for word, lacking in truths if lacking))
+        unknown = next((key for key in world if key not in WORLD_KEYS), None)
+        if unknown is not None:
+            raise UserError(
+                f"compare has no argument {unknown!r}; of a world there are {', '.join(WORLD_KEYS)}, and a "
+                "method's own settings follow its name after colons."
+            )
+        return NamedWorld(one.name, "", one, World(**world))
     if world:
         raise UserError(f"{', '.join(world)} can't be given with the name of a world, which says it all.")
     return one if isinstance(one, NamedWorld) else world_of(one)
-
-
-def _largest(noise: float | Sequence[float]) -> float:
-    return max(noise) if isinstance(noise, Sequence) else noise
-
-
-def _schedule_of(method: Method, schedule: Schedule | None) -> Schedule | None:
-    return schedule if method.kind is Kind.FEDERATED else None

@@ -145,6 +145,7 @@ class Test:
     yes_no: bool = False  # it is about outcomes that are 0 or 1, and nothing else
     in_range: bool = False  # it is about rewards between two known numbers, and nothing else
     only_with: tuple[str, ...] = ()  # the selections that its proof is about; with none it is about all of them
+    least: Callable[[int], int] | None = None  # the smallest budget that its plan fits into, for so many arms
     by_phase: bool = False  # a batch is a phase of its own, and not as good as two halves of it
     assumes: tuple[str, ...] = ()  # what else its promise rests on, each in words that follow "it assumes that"
 

@@ -49,6 +49,11 @@ def compose(
         )
     own = [parameter for rule in chosen for parameter in rule.parameters]
     values = _checked(name, parameters, own)
+    if test.least is not None and int(values["budget"]) < test.least(len(problem.arms)):
+        raise UserError(
+            f"{name}: budget is {values['budget']}; with {len(problem.arms)} arms it must be at least "
+            f"{test.least(len(problem.arms))}."
+        )
     if test.short_features:
         _warn_of_length(name, problem)
     shares = [parameter.name for parameter in trigger.parameters if parameter.kind == "fraction"]

@@ -14,7 +14,8 @@ def defaults(problem: Problem, agents: int) -> dict[str, Value]:
     One agent: it sends no messages. Nothing bounds how often the answer is wrong.
 
     - `budget`: all samples together; the problem's, or 100 an arm.
-    - `stopping`: any other test may end it sooner, for instance `pairs`.
+    - `stopping`: any other test, for instance `pairs`, may end it sooner, or later: it goes on until that is
+      settled.
     """
     return {
         "stopping": "halving",

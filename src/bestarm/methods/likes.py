@@ -29,10 +29,22 @@ def split_name(text: str) -> tuple[str, dict[str, Value]]:
 
 
 def label_of(like: MethodLike) -> str:
-    """What a method is called in a table: its name with the settings given, or the name of the function."""
+    """What a method is called in a table: its name with the settings given, or the name of the function.
+
+    >>> import bestarm
+    >>> problem = bestarm.Problem(["A", "B"], sigma=0.3)
+    >>> label_of(bestarm.method("famabpe", problem, 2, gamma=0.1))
+    'famabpe:gamma=0.1'
+    """
     if isinstance(like, str):
         return like.strip()
-    return like.name if isinstance(like, Method) else getattr(like, "__name__", type(like).__name__)
+    if not isinstance(like, Method):
+        return getattr(like, "__name__", type(like).__name__)
+    if like.name != like.recipe.name:
+        return like.name
+    usual = like.recipe.defaults(like.problem, like.agents)
+    given = (f"{key}={value}" for key, value in like.parameters.items() if usual.get(key) != value)
+    return ":".join([like.name, *given])
 
 
 def make_method(like: MethodLike, problem: Problem, agents: int, **parameters: Value) -> Method:

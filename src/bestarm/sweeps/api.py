@@ -78,6 +78,8 @@ def sweep(
     offsets: Sequence[float] = (),
     drift: float = 0.0,
     interactions: float | Sequence[Sequence[float]] = 0.0,
+    item_effects: float = 0.0,
+    item_interactions: float = 0.0,
     max_samples: int | None = None,
     out: str | os.PathLike[str] | None = None,
     each: bool = False,
@@ -95,7 +97,8 @@ def sweep(
         methods: names with settings after colons, tables of a name and parameters in which a list stands for
             several values, methods, or functions that make one from a problem and a number of agents.
         agents, seeds: one or several.
-        engine, rewards, noise, offsets, drift, interactions, max_samples: as in `simulate`.
+        engine, rewards, noise, offsets, drift, interactions, item_effects, item_interactions: as in `simulate`.
+        max_samples: a run with so many samples ends undecided.
         out: a `.csv` or `.parquet` file for the rows; each: one row a run instead of one a cell.
         jobs: processes, by default one for each core; cluster: the address of a Dask scheduler instead.
         progress: is told how many runs have finished, as they finish; by default a notebook shows a bar.
@@ -107,7 +110,7 @@ def sweep(
     >>> [(row["gamma"], row["runs"], row["wrong"]) for row in found.rows]
     [(0.01, 5, 0), (0.1, 5, 0)]
     """
-    world = World(rewards, None, noise, offsets, drift, interactions)
+    world = World(rewards, None, noise, offsets, drift, interactions, item_effects, item_interactions)
     cells = make_grid(problems, methods, agents, runs, seeds, engine, max_samples, world)
     return run_grid(cells, out, each, jobs, cluster, progress)
 

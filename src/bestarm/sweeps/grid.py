@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from bestarm.errors import UserError
-from bestarm.methods import METHODS, Method, Parameter
+from bestarm.methods import METHODS, Kind, Method, Parameter
+from bestarm.methods import method as build_method
 from bestarm.methods.likes import label_of, make_method, split_name
 from bestarm.problem import Problem
 from bestarm.problem.file import naming, parse_toml, read_text
@@ -30,7 +31,8 @@ VARIED = ("sigma", "delta", "epsilon")  # a list of these is a grid
 FILE_KEYS = ("path", "name", *VARIED)
 GAP_KEYS = ("K", "gaps", "best", "name", *VARIED)
 INLINE_KEYS = (
-    *("means", "arms", "features", "theta", "rewards", "reward_range", "goal", "sites", "normalise", "name"),
+    *("means", "arms", "features", "theta", "normalise", "name"),
+    *("rewards", "reward_range", "goal", "sites", "items"),
     *VARIED,
 )
 
@@ -89,6 +91,14 @@ def make_grid(
                 name, given = built.name, dict(built.parameters)
                 if METHODS.get(name) is not built.recipe:
                     raise UserError(f"workers know methods by name: register the recipe of {name!r} first.")
+                if built.agents != count and built.kind is not Kind.ALONE:
+                    raise UserError(
+                        f"the method was built for {built.agents} agents; say agents={built.agents}."
+                    )
+                if build_method(name, problem, count, **given).rules != built.rules:
+                    raise UserError(
+                        f"workers know rules by name, and one of {name!r} was exchanged: register its own."
+                    )
             cell = Cell.of(problem, name, given, count, range(runs), seed, engine, max_samples, world)
         cells.setdefault((cell.key, problem.name), cell)
     return list(cells.values())

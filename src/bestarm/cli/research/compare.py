@@ -21,14 +21,15 @@ from bestarm.cli.output import (
     sigma_word,
     undecided_sentence,
 )
-from bestarm.cli.research.options import AGENTS, Options, Simulation, with_options
+from bestarm.cli.progress import Progress, saying_when_compiling
+from bestarm.cli.research.options import Options, Simulation, with_options
 from bestarm.cli.research.run import run
-from bestarm.comparison import WORLDS, Comparison
+from bestarm.comparison import WORLDS, Comparison, NamedWorld
 from bestarm.comparison import compare as compare_methods
 from bestarm.comparison.text import promise_word
 from bestarm.errors import UserError
 from bestarm.methods import METHODS, Kind, Method, Parameter, parse_parameters
-from bestarm.plot import check_path, plot_compare, save
+from bestarm.plot import plot_compare, save
 from bestarm.simulation.result import Result
 
 ALONE = ", ".join(name for name, recipe in METHODS.items() if recipe.kind is Kind.ALONE)
@@ -74,36 +75,56 @@ def compare(
     if options.format is Format.json:
         print_json([{"label": label} | result.to_json() for label, result in zip(labels, results, strict=True)])
     else:
-        print_table(*describe(results, labels))
+        against = {
+            label: NamedWorld("", "", result.problem, result.world).against(method)
+            for (label, method), result in zip(built, results, strict=True)
+        }
+        print_table(*describe(results, against))
 
 
 def in_worlds(options: Options, worlds: str, methods: str) -> None:
     """The same in worlds that have a name; who does not fit into one is left out there."""
-    if options.problem is not None or options.means is not None or options.table is not None:
-        raise UserError("--worlds brings its own problems; leave the problem, --means or --table out.")
-    if options.plot is not None:
-        check_path(options.plot)
+    if options.about_the_problem:
+        raise UserError(
+            f"--worlds brings its own problems; leave {' and '.join(options.about_the_problem)} out."
+        )
+    options.check_places()
+    schedule, engine = options.read_schedule()
     names = list(WORLDS) if worlds == "all" else [name.strip() for name in worlds.split(",")]
-    found = compare_methods(
-        names,
-        [name.strip() for name in methods.split(",")],
-        agents=options.agents or AGENTS,
-        runs=options.runs,
-        seed=options.seed,
-        engine=options.engine,
-        max_samples=options.max_samples,
-        jobs=options.jobs,
-        cluster=options.cluster,
-    )
+    labels = [with_settings(label.strip(), options.set or []) for label in methods.split(",")]
+    with saying_when_compiling(engine), Progress(options.runs * len(names) * len(labels)) as progress:
+        found = compare_methods(
+            names,
+            labels,
+            agents=schedule.agents,
+            runs=options.runs,
+            seed=options.seed,
+            engine=engine,
+            schedule=schedule,
+            max_samples=options.max_samples,
+            jobs=options.jobs,
+            cluster=options.cluster,
+            progress=progress,
+        )
     if options.plot is not None:
         found.plot(options.plot)
+    for world, label, why in found.left_out:
+        say(f"{label} is left out in {world}: {why}")
     if options.format is Format.json:
         print_json(found.rows)
         return
     for world in dict.fromkeys(entry.world for entry in found.entries):
         print_table(*describe_world(world, found))
-    for world, label, why in found.left_out:
-        say(f"{label} is left out in {world}: {why}")
+
+
+def with_settings(label: str, common: list[str]) -> str:
+    """A method with the settings that go to all; its own come after them, and count.
+
+    >>> with_settings("famabpe:gamma=0.1", ["min_batch=2"])
+    'famabpe:min_batch=2:gamma=0.1'
+    """
+    name, *own = label.split(":")
+    return ":".join([name, *common, *own])
 
 
 def describe_world(world: str, found: Comparison) -> list[Table | str]:
@@ -141,9 +162,9 @@ def read_methods(simulation: Simulation, text: str, common: dict[str, Parameter]
     return found
 
 
-def describe(results: list[Result], labels: list[str]) -> list[Table | str]:
-    """The comparison as a person reads it."""
-    first = results[0]
+def describe(results: list[Result], against: dict[str, str]) -> list[Table | str]:
+    """The comparison as a person reads it; `against` has for each method why it promises nothing, if so."""
+    first, labels = results[0], list(against)
     problem, bounds = first.problem, first.bounds
     title = (
         f"{problem.name}: {problem.K} arms, {count(first.agents, 'agent')}, {count(first.runs, 'run')}, "
@@ -163,8 +184,11 @@ def describe(results: list[Result], labels: list[str]) -> list[Table | str]:
             percent(result.wrong / result.runs),
         )
     promise = f"Wrong answers: promised are at most {percent(problem.delta)}."
+    if all(against.values()):
+        promise = "Wrong answers: nothing is promised here."
+    silent = [f"Nothing is promised of {label}: {why}." for label, why in against.items() if why]
     lower = ""
     if bounds is not None and first.ratios["samples_to_lower"] is not None:
         lower = f"Lower bound for any method, with Gaussian rewards: {number(bounds.lower)} samples on average."
-    sentences = [lower, promise, undecided_sentence(results, labels)]
+    sentences = [lower, promise, *silent, undecided_sentence(results, labels)]
     return [title, table, *(sentence for sentence in sentences if sentence)]

@@ -68,6 +68,13 @@ ItemEffects = Annotated[
 ItemInteractions = Annotated[float, typer.Option(help="The same for what an item adds to each arm by itself.")]
 
 
+# The options that say what the problem and its rewards are; a world with a name says all of it.
+OF_PROBLEM = frozenset(
+    {"problem", "means", "sigma", "delta", "epsilon", "reward_range", "items"}
+    | {slot.name for slot in fields(World)}
+)
+
+
 @dataclass(frozen=True)
 class Options:
     """What to simulate, how often and where."""
@@ -182,24 +189,42 @@ class Options:
 
     def read(self) -> Simulation:
         """Everything that the options say, read and checked."""
-        if self.jobs != 1 and self.cluster is not None:
-            raise UserError("--jobs and --cluster are both given; the work is done in one place or the other.")
-        if self.plot is not None:
-            from bestarm.plot import check_path
-
-            check_path(self.plot)
+        self.check_places()
         table = None if self.table is None else read_table(self.table)
         if table is not None and self.rewards not in (None, "table"):
             raise UserError(f"--table is given, but --rewards is {self.rewards}; leave one of them out.")
         world = read_world(self.rewards, self.noise, self.offsets, self.drift, self.interactions)
         world = replace(world, item_effects=self.item_effects, item_interactions=self.item_interactions)
         problem = self._read_problem(table)
-        schedule = self._read_schedule()
-        engine = self.engine
-        if engine == "events" and schedule.replay is not None:
-            say("a replayed schedule names every round, so nothing can be skipped: using --engine rounds.")
-            engine = "rounds"
+        schedule, engine = self.read_schedule()
         return Simulation(self, problem, schedule, replace(world, table=table), engine)
+
+    def check_places(self) -> None:
+        """Where the work is done, and where the figure goes."""
+        if self.jobs != 1 and self.cluster is not None:
+            raise UserError("--jobs and --cluster are both given; the work is done in one place or the other.")
+        if self.plot is not None:
+            from bestarm.plot import check_path
+
+            check_path(self.plot)
+
+    def read_schedule(self) -> tuple[Schedule, str | None]:
+        """Which agent is active when, and the engine for it."""
+        schedule = self._read_schedule()
+        if self.engine == "events" and schedule.replay is not None:
+            say("a replayed schedule names every round, so nothing can be skipped: using --engine rounds.")
+            return schedule, "rounds"
+        return schedule, self.engine
+
+    @property
+    def about_the_problem(self) -> list[str]:
+        """Those of the options given that say what the problem and its rewards are, as one types them."""
+        given = [slot.name for slot in fields(self) if getattr(self, slot.name) != slot.default]
+        return [
+            "the problem" if name == "problem" else f"--{name.replace('_', '-')}"
+            for name in given
+            if name in OF_PROBLEM
+        ]
 
     def _read_problem(self, table: dict[str, list[float]] | None) -> Problem:
         given: dict[str, Any] = {"sigma": self.sigma, "delta": self.delta, "epsilon": self.epsilon}

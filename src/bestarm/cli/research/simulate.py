@@ -23,6 +23,7 @@ from bestarm.cli.output import (
 )
 from bestarm.cli.research.options import Options, with_options
 from bestarm.cli.research.run import run
+from bestarm.comparison import NamedWorld
 from bestarm.errors import either
 from bestarm.methods import METHODS, parse_parameters
 from bestarm.simulation.result import Result
@@ -62,21 +63,21 @@ def simulate(
     if options.format is Format.json:
         print_json(result.to_json())
     else:
-        print_table(*describe(result))
+        against = NamedWorld("", "", result.problem, result.world).against(built)
+        print_table(*describe(result, against))
 
 
-def describe(result: Result) -> list[Table | str]:
-    """The result as a person reads it."""
+def describe(result: Result, against: str = "") -> list[Table | str]:
+    """The result as a person reads it, and what is against its promise, if anything."""
     problem = result.problem
     title = (
         f"{result.method} on {problem.name}: {problem.K} arms, {count(result.agents, 'agent')}, "
         f"{count(result.runs, 'run')}, seed {result.seed}, {result.engine} engine, {result.seconds:.1f} s"
     )
     given = {"sigma": sigma_word(problem), "delta": problem.delta, "epsilon": problem.epsilon}
-    wrong = (
-        f"Wrong answers: {result.wrong:,} of {result.runs:,} ({percent(result.wrong / result.runs)}); "
-        f"promised: at most {percent(problem.delta)}."
-    )
+    promised = f"nothing is promised: {against}" if against else f"promised: at most {percent(problem.delta)}"
+    rate = percent(result.wrong / result.runs)
+    wrong = f"Wrong answers: {result.wrong:,} of {result.runs:,} ({rate}); {promised}."
     parts: list[Table | str] = [
         title,
         settings({**given, **result.world.words, **result.parameters}),

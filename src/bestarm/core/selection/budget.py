@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from bestarm.core.arrays import Counts, Random
@@ -12,7 +10,7 @@ from bestarm.core.making import by_turns, one_arm
 from bestarm.core.rules import Selection
 from bestarm.core.setting import Setting
 from bestarm.core.state import State
-from bestarm.core.stopping.budget import BUDGET, halving_pulls, rejects_pulls
+from bestarm.core.stopping.budget import BUDGET, halving_pulls, phases_of, rejects_pulls
 
 
 def halving(
@@ -24,7 +22,7 @@ def halving(
     have it. Where another test is not settled at the end, every arm is pulled once in a turn.
     """
     budget, have = setting.own_selection[0], int(state.pulls.max())
-    for phase in range(max(math.ceil(math.log2(setting.arms)), 1)):
+    for phase in range(phases_of(setting.arms)):
         pulls, left = halving_pulls(phase, budget, setting.arms)
         if pulls > have:
             return best_of(state, have, left, pulls - have, arms, counts)

@@ -21,8 +21,7 @@ BUDGET = Parameter("budget", "all samples together", "whole")
 
 def halving(state: Totals, setting: Setting) -> Reading:
     """Settled when sequential halving has made its last phase."""
-    phases = math.ceil(math.log2(setting.arms))
-    return at_end(state, halving_pulls(phases - 1, setting.own[0], setting.arms)[0])
+    return at_end(state, halving_pulls(phases_of(setting.arms) - 1, setting.own[0], setting.arms)[0])
 
 
 def rejects(state: Totals, setting: Setting) -> Reading:
@@ -35,6 +34,15 @@ def shares(state: Totals, setting: Setting) -> Reading:
     return at_end(state, max(int(setting.own[0]) // setting.arms, 1))
 
 
+def phases_of(arms: int) -> int:
+    """How many phases sequential halving has: ⌈log₂ K⌉.
+
+    >>> [phases_of(arms) for arms in (2, 3, 8, 9)]
+    [1, 2, 3, 4]
+    """
+    return max(math.ceil(math.log2(arms)), 1)
+
+
 def halving_pulls(phase: int, budget: float, arms: int) -> tuple[int, int]:
     """The pulls that an arm has after a phase (0, 1, …) of sequential halving, and how many arms are in it.
 
@@ -44,7 +52,7 @@ def halving_pulls(phase: int, budget: float, arms: int) -> tuple[int, int]:
     >>> [halving_pulls(phase, 240, 8) for phase in range(3)]
     [(10, 8), (30, 4), (70, 2)]
     """
-    phases, left, pulls = max(math.ceil(math.log2(arms)), 1), arms, 0
+    phases, left, pulls = phases_of(arms), arms, 0
     for number in range(phase + 1):
         if number > 0:
             left = (left + 1) // 2
@@ -64,6 +72,16 @@ def rejects_pulls(phase: int, budget: float, arms: int) -> int:
     for i in range(2, arms + 1):
         scale += 1.0 / i
     return max(math.ceil((budget - arms) / (scale * (arms + 1.0 - phase))), 1)
+
+
+def one_each(arms: int) -> int:
+    """One pull of each arm."""
+    return arms
+
+
+def one_in_each_phase(arms: int) -> int:
+    """So much that halving's first phase has a pull for each arm: with less it would exceed its budget."""
+    return arms * phases_of(arms)
 
 
 def at_end(state: Totals, pulls: int) -> Reading:
@@ -90,6 +108,7 @@ HALVING = Test(
     growth=None,
     proven=False,
     only_with=("halving",),
+    least=one_in_each_phase,
     how="stops when its budget is used up",
 )
 REJECTS = Test(
@@ -103,6 +122,7 @@ REJECTS = Test(
     growth=None,
     proven=False,
     only_with=("rejects",),
+    least=one_each,
     how="stops when its budget is used up",
 )
 SHARES = Test(
@@ -116,5 +136,6 @@ SHARES = Test(
     growth=None,
     proven=False,
     only_with=("uniform",),
+    least=one_each,
     how="stops when its budget is used up",
 )

@@ -16,6 +16,7 @@ from bestarm.core.state import Totals
 EPSILON = 0.01  # the paper's ε, no tolerance
 BOOST = 1.0  # its β
 FREE_BOOST = 0.5  # the same of its heuristic, in which ε is 0
+FREE_SHARE = 0.2  # and δ' is a fifth of δ
 CONSTANTS = Parameter(
     "constants",
     "proven, or those of the heuristic in the experiments of the paper, for which there is no proof",
@@ -31,8 +32,8 @@ def lil_ucb(state: Totals, setting: Setting) -> Reading:
 
     *Proof.* Jamieson et al. 2014, Theorem 2, for arms that are chosen by lil'UCB with the same constants and
     normal (or sub-Gaussian) noise: wrong with probability at most 4√(cδ') + 4cδ', with
-    c = (2+ε)/ε · (1/log(1+ε))^(1+ε). δ' is such that this is δ, and λ as in `times_all_others`. With the
-    heuristic's constants there is no proof.
+    c = (2+ε)/ε · (1/log(1+ε))^(1+ε). δ' is such that this is at most δ, λ as in `times_all_others`. With the
+    heuristic's constants, ε = 0, β = ½, λ = 1 + 10/K and δ' = δ/5, there is no proof.
     """
     most = int(np.argmax(state.pulls))
     others = float(state.estimate.samples - state.pulls[most])
@@ -60,20 +61,22 @@ def upper_limit(value: float, pulls: float, constants: float, noise: float, delt
     """
     epsilon = EPSILON if constants == 0.0 else 0.0
     boost = BOOST if constants == 0.0 else FREE_BOOST
-    rate = inner_delta(delta) if constants == 0.0 else delta
+    rate = inner_delta(delta) if constants == 0.0 else FREE_SHARE * delta
     log_term = math.log(math.log((1.0 + epsilon) * (pulls + 2.0)) / rate)
     width = math.sqrt(2.0 * noise * noise * (1.0 + epsilon) * log_term / pulls)
     return value + (1.0 + boost) * (1.0 + math.sqrt(epsilon)) * width
 
 
 def inner_delta(delta: float) -> float:
-    """δ' with 4√(cδ') + 4cδ' = δ, which is (√(1+δ) − 1)²/(4c).
+    """δ' with 4√(cδ') + 4cδ' = δ, which is (√(1+δ) − 1)²/(4c); for δ above 0.25 the largest of the theorem.
 
     >>> round(4 * (CONSTANT * inner_delta(0.05)) ** 0.5 + 4 * CONSTANT * inner_delta(0.05), 9)
     0.05
+    >>> inner_delta(0.5) == LARGEST
+    True
     """
     root = math.sqrt(1.0 + delta) - 1.0
-    return root * root / (4.0 * CONSTANT)
+    return min(root * root / (4.0 * CONSTANT), LARGEST)
 
 
 def times_all_others(rate: float) -> float:
@@ -91,6 +94,7 @@ def times_all_others(rate: float) -> float:
 
 
 CONSTANT: float = (2.0 + EPSILON) / EPSILON * (1.0 / math.log(1.0 + EPSILON)) ** (1.0 + EPSILON)
+LARGEST: float = math.log(1.0 + EPSILON) / (math.e * CONSTANT)  # the theorem is about δ' up to it
 
 LIL_UCB = Test(
     "lil-ucb",
