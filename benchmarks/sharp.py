@@ -303,15 +303,17 @@ def rewards(runs: int) -> None:
     names, means = list("abcde"), [0.3] + [0.2] * 4
     known = bestarm.Problem(names, means=means, sigma=0.3, sites="alike")
     ranged = bestarm.Problem(names, means=means, reward_range=(0.0, 1.0), sites="alike")
+    half = bestarm.Problem(names, means=means, sigma=0.5, sites="alike")
     small = bestarm.Problem(names, means=means, sigma=float(np.sqrt(0.4 / (2 * np.log(7 / 3)))), sites="alike")
     counted = bestarm.Problem(names, means=means, rewards="yes-no")
     lines = [
         ["gaussian, sigma 0.3", Cell([known], "sharp", runs)],
-        ["Bernoulli, range [0, 1]: sigma 0.5", Cell([ranged], "sharp", runs, rewards="bernoulli")],
+        ["Bernoulli, sigma 0.5", Cell([half], "sharp", runs, rewards="bernoulli")],
         [
             "Bernoulli, rates known to be at most 0.3: sigma 0.486",
             Cell([small], "sharp", runs, rewards="bernoulli"),
         ],
+        ["Bernoulli, range [0, 1]: bets", Cell([ranged], "sharp", runs, rewards="bernoulli")],
         ["yes/no, two-by-two tables, sites may differ", Cell([counted], "sharp", runs)],
     ]
     rows(["rewards", "samples / communications"], lines)

@@ -11,9 +11,10 @@ LINES = [
     ("famabpe", {"method": "famabpe", "stopping": "famabpe"}, "-"),
     ("… stopping=pairs", {"method": "famabpe", "stopping": "pairs", "selection": "balance"}, "--"),
     ("… and selection=lookahead", {"method": "famabpe", "stopping": "pairs", "selection": "lookahead"}, ":"),
-    ("sharp thrift=samples", {"method": "sharp", "thrift": "samples"}, "--"),
-    ("sharp", {"method": "sharp", "thrift": "balanced"}, "-"),
-    ("sharp thrift=messages", {"method": "sharp", "thrift": "messages"}, ":"),
+    ("sharp stopping=pairs thrift=samples", {"method": "sharp", "thrift": "samples"}, "--"),
+    ("sharp stopping=pairs", {"method": "sharp", "stopping": "pairs", "thrift": "balanced"}, "-."),
+    ("sharp stopping=pairs thrift=messages", {"method": "sharp", "thrift": "messages"}, ":"),
+    ("sharp", {"method": "sharp", "stopping": "rule-out"}, "-"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""examples/sweep: the file is a grid of 18 cells, it runs, and its results make a figure."""
+"""examples/sweep: the file is a grid of 21 cells, it runs, and its results make a figure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = EXAMPLES / "sweep/sweep.toml"
 
 def test_the_file_is_a_grid() -> None:
     cells = load_grid(FILE)
-    assert len(cells) == 18
+    assert len(cells) == 21
     assert all(cell.runs == 200 for cell in cells)
 
 
@@ -31,7 +31,7 @@ def test_results_make_a_figure(tmp_path: Path) -> None:
     with (tmp_path / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     samples = [float(row["samples_mean"]) for row in rows]
-    assert len(samples) == 6
+    assert len(samples) == 7
     assert samples[0] > 2 * max(samples[1:])  # the paper's stopping test needs several times as many
     run_example("sweep/figure.py", "results.csv", "figure.png", folder=tmp_path)
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
