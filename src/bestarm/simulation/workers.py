@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from bestarm.errors import ServiceError, UserError
 from bestarm.methods.registry import functions_of, outside, register
-from bestarm.simulation.reached import globals_of, package_of
+from bestarm.simulation.compiled.reached import globals_of, package_of
 
 CONNECT_SECONDS = 10
 
