@@ -72,10 +72,35 @@ def count(number: int, thing: str) -> str:
 def estimate(value: float | None) -> str:
     """A mean, a difference or an end of an interval.
 
-    >>> estimate(0.84713), estimate(None)
-    ('0.8471', '–')
+    >>> estimate(0.84713), estimate(123456.7), estimate(None)
+    ('0.8471', '123,457', '–')
     """
-    return "–" if value is None else f"{value:.4g}"
+    return "–" if value is None else brief(value, 4)
+
+
+def brief(value: float, digits: int = 3) -> str:
+    """A number with so many digits, and no fewer than those before its point.
+
+    >>> brief(0.20212), brief(-5.891), brief(12345.6), brief(12345.6, 6), brief(2e-7)
+    ('0.202', '-5.89', '12,346', '12,345.6', '2e-07')
+    """
+    if not 1000.0 <= abs(value) < 1e15:
+        return f"{value:.{digits}g}"
+    return f"{value:,.{max(digits - len(f'{abs(value):.0f}'), 0)}f}"
+
+
+def apart(*values: float) -> list[str]:
+    """Numbers with three digits, or with as many as it takes to see that they differ.
+
+    >>> apart(0.9, 0.5), apart(295.13, 295.41), apart(12345678.1, 12345678.9)
+    (['0.9', '0.5'], ['295.1', '295.4'], ['12,345,678', '12,345,679'])
+    """
+    said: list[str] = []
+    for digits in range(3, 17):
+        said = [brief(value, digits) for value in values]
+        if len(set(said)) == len(set(values)):
+            break
+    return said
 
 
 def relative(share: float | None) -> str:

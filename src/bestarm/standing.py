@@ -14,6 +14,7 @@ from bestarm.pictures import standing_html
 from bestarm.tables import to_pandas
 
 FEW = 10  # pulls an arm, on average, among which rewards may all be the same by chance
+MOST_NAMED = 8  # arms in a sentence
 MORE = "more can't be said of it yet"
 STILL = (
     "the rewards of an arm were always the same, and it takes some that differ to know how far they scatter; "
@@ -95,7 +96,7 @@ class Standing:
         gone = self.ruled_out
         if not gone or len(gone) == len(self.arms) - 1:
             return str(self)
-        return f"{self} Ruled out: {', '.join(gone)}."
+        return f"{self} Ruled out: {few(gone)}."
 
     def to_pandas(self) -> Any:
         """The arms as a pandas data frame."""
@@ -124,6 +125,16 @@ class Standing:
             ],
             "sentence": str(self),
         }
+
+
+def few(names: list[str]) -> str:
+    """Names in a sentence, the first of them by name.
+
+    >>> few(list("AB")), few(list("ABCDEFGHIJ"))
+    ('A, B', 'A, B, C, D, E, F, G, H and 2 more')
+    """
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def standing(method: Method, state: Any, rewards: Floats | None = None) -> Standing:

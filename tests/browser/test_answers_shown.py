@@ -66,3 +66,40 @@ def test_what_was_answered_before_the_verdict_is_not_said_beside_it(
         expect(known).not_to_contain_text(before)
         page.unroute("**/status")
         expect(known).to_contain_text(study.status()["answers"]["better"], timeout=30_000)
+
+
+def test_a_verdict_says_what_came_after_it(
+    server: Process, folder: Path, open_window: Callable[..., Window]
+) -> None:
+    problem = Problem(list(MEANS), name="unsettled", sigma=0.3, means=list(MEANS.values()))
+    with Federation(server, problem, ["oslo", "rome"], folder) as study:
+        study.step(1)
+        while study.status()["state"] == "open":
+            study.step()
+        batch = study.admin.call("GET", f"{study.path}/sites/oslo")["batches"][-1]
+        counts = {
+            arm: [row[0], row[1] - 100.0 * (arm == "A"), *row[2:]] for arm, row in batch["counts"].items()
+        }
+        told = {"agent": "oslo", "sequence": batch["sequence"], "counts": counts, "id": "unit"}
+        study.admin.call("POST", f"{study.path}/corrections", told)
+        later = study.status()["end"]["later"]
+        assert later.startswith("A correction came after the end, and the verdict stays; now ")
+        page = open_window(server.url).sign_in(study.viewer)
+        verdict = page.get_by_role("region", name="Verdict")
+        expect(verdict).to_contain_text(later)
+        assert "was settled by the study's test" not in study.status()["answers"]["better"]
+        study.admin.call("POST", f"{study.path}/close", {})
+        happened = page.locator('[data-part="lately"] li').first
+        expect(happened).to_contain_text("The study was closed. admin ", timeout=30_000)
+
+
+def test_who_is_not_said_of_an_end_that_says_it_itself(
+    server: Process, folder: Path, open_window: Callable[..., Window]
+) -> None:
+    problem = Problem(list(MEANS), name="spent", sigma=0.3, means=list(MEANS.values()), budget=9, delta=0.0001)
+    with Federation(server, problem, ["oslo"], folder) as study:
+        while study.status()["state"] == "open":
+            study.step()
+        page = open_window(server.url).sign_in(study.viewer)
+        happened = page.locator('[data-part="lately"] li').first.locator("span")
+        expect(happened.first).to_have_text("The budget was used up (9 samples).")

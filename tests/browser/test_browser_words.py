@@ -50,6 +50,8 @@ def ask(page: Page, file: str, expression: str) -> Any:
         ("m.percent(1)", "100 %"),
         ("m.fixed(-0.25, 1)", "−0.3"),
         ("[-0.216, -35.4, 0.03, 0].map((value) => m.end(value, 0)).join()", "−0.2,−35,0.03,0"),
+        ("[-0.2, 0.4, 0].map((value) => m.end(value, 0)).join()", "−0.2,0.4,0"),
+        ("m.fixed(2.13e-7, m.decimals(3e-8))", "0.000000213"),
         ("m.digits(null)", "–"),
         ("m.digits(0.0000123)", "1.23e−5"),
         ("m.named('x'.repeat(90), 5)", "\u2068xxxx…\u2069"),
@@ -84,6 +86,7 @@ def test_guesses_are_rounded_as_the_shell_rounds_them(page: Page) -> None:
         ("-1,5 to 2,5", [-1.5, 2.5]),
         ("-5 -1", [-5, -1]),
         ("all", "all"),  # the server says what is wrong with it
+        ("0 to 1,000", "0 to 1,000"),  # a thousand, or 1
     ],
 )
 def test_a_range_as_people_write_it(typed: str, ends: object, page: Page) -> None:
@@ -136,3 +139,9 @@ def test_a_stream_may_be_cut_anywhere(page: Page, size: int) -> None:
         {"event": "upload", "data": {"agent": "é数🧪: x"}},
         {"event": "stop", "data": {"arm": "A"}},
     ]
+
+
+def test_an_axis_with_long_numbers_has_few(page: Page) -> None:
+    marks = "m.ticks({low: %s, high: %s}).map(([, text]) => text)"
+    assert ask(page, "study/arms.js", marks % (0, 1)) == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+    assert len(ask(page, "study/arms.js", marks % (-1e-6, 1e-6))) <= 3

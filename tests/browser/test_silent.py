@@ -49,6 +49,13 @@ def test_silent_sites_are_called_by_name(open_window: Callable[..., Window], fol
         page = open_window(server.url).sign_in(two)
         expect(page.locator('[data-part="silent"]')).to_have_text("▲ 2 silent: bonn, rome")
 
+        with server.admin() as admin:
+            admin.call("POST", "/v1/studies/two/close", {})
+        page = open_window(server.url).sign_in(two)
+        expect(page.locator(".pill").first).to_have_text("■ Closed")
+        expect(page.locator('[data-part="site-count"]')).to_have_text(str(len(DAYS)))  # nobody is active
+        expect(page.locator('[data-part="silent"]')).to_have_text("")
+
         page = open_window(server.url).sign_in(every)
         expect(page.locator(".pill").first).to_have_text("▲ Silent")
         expect(page.locator('[data-part="site-count"]')).to_have_text("0 active")

@@ -139,6 +139,71 @@ def test_a_column_is_pasted_and_a_slip_is_asked_about_once(
     assert (last["kind"], last["reason"], last["id"]) == ("corrected", "decimal point", "lab-a/1/fix/1")
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1\tA\t0.84\n2\tB\t0.7\n", "a line has 1 and 0.84"),
+        ("0,84\n0,79\t0,81", "a line has 0,79 and 0,81"),
+        ("Reward\n0.84\n0.79\n", "'Reward' is no reward"),
+        ("A1\t0.84\nA2\t0.79\n", "'A1' is no reward"),
+    ],
+)
+def test_what_would_go_to_wrong_trials_is_not_pasted(
+    text: str, found: str, server: Process, bench: Bench
+) -> None:
+    made = study(server, f"wrongly-{sum(map(ord, text))}")
+    page = bench.begin(made, made.token("lab-a"), plate=6)
+    bench.rows.nth(1).locator("input").focus()
+    page.evaluate(PASTE, text)
+    expect(page.locator('[id^="said-"]').nth(1)).to_have_text(
+        f"{found}: copy the column of rewards alone, without its heading. Nothing was taken."
+    )
+    assert [one.input_value() for one in bench.rows.locator("input").all()] == [""] * 6
+    page.evaluate(PASTE, "\n0.79\tsee 3\n-0.5")  # a blank cell leaves its trial open
+    expect(page.locator('[data-part="title"]')).to_have_text("Plate 1: 2 of 6 told")
+    assert [one.input_value() for one in bench.rows.locator("input").all()][1:4] == ["", "0.79", "-0.5"]
+
+
+def test_a_field_that_is_emptied_keeps_what_was_told(server: Process, bench: Bench) -> None:
+    made = study(server, "emptied")
+    page = bench.begin(made, made.token("lab-a"), plate=6)
+    field, said = bench.rows.first.locator("input"), page.locator('[id^="said-"]').first
+    field.fill("0.84")
+    field.press("Enter")
+    expect(said).to_have_text("✓ kept")
+    field.fill("")
+    expect(said).to_have_text("0.84 stays until another is typed")
+    field.press("Enter")
+    expect(field).to_have_value("0.84")
+    expect(said).to_have_text("✓ kept")
+    expect(page.locator('[data-part="told"] tr')).to_have_count(1)
+
+
+def test_a_site_for_which_there_is_nothing_now_is_told_so(
+    server: Process, browser: Browser, bench: Bench
+) -> None:
+    made = study(server, "tight", budget=12)
+    bench.begin(made, made.token("lab-a"), plate=12)
+    with Bench(browser, server.url) as other:  # the first has all of the budget under way
+        other.page.goto(f"{server.url}/#/join/{made.name}/{made.token('lab-b')}")
+        other.page.get_by_role("button", name="Begin").click()
+        expect(other.line).to_contain_text("Connected. There are no trials for this site now")
+        expect(other.rows).to_have_count(0)
+
+
+def test_questions_fit_on_a_phone_whatever_arms_are_called(server: Process, browser: Browser) -> None:
+    names = ["2-Dicyclohexylphosphino-2′,4′,6′-triisopropylbiphenyl with two equivalents", "y" * 60]
+    made = Study(server, bestarm.Problem(names, name="long-names"))
+    with Bench(browser, server.url, **PHONE) as bench:
+        page = bench.begin(made, made.token("lab-a"))
+        page.get_by_role("button", name="An arm can’t be done").click()
+        for part in page.get_by_role("dialog").locator("p, select, input").all():
+            box = part.bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 360
+
+
 def test_a_slip_that_is_none_is_taken_with_the_mouse(server: Process, bench: Bench) -> None:
     made = study(server, "slip")
     page = bench.begin(made, made.token("lab-a"), plate=12)

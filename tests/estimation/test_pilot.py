@@ -122,6 +122,13 @@ def test_a_pilot_of_rates_stays_between_0_and_1() -> None:
     assert 0 < found.rows[0].gap <= 1
 
 
+def test_in_units_of_the_noise_a_range_of_rewards_says_nothing() -> None:
+    checks: tuple[dict[str, Any], ...] = ({}, {"reward_range": [0, 1]})
+    problems = [bestarm.Problem(["A", "B"], rewards="normal", **fields) for fields in checks]
+    plain, checked = (bestarm.estimate(one, agents=2, runs=4, gap_over_noise=[1, 2]) for one in problems)
+    assert [row.samples for row in checked.rows] == [row.samples for row in plain.rows]
+
+
 def test_a_guess_of_gap_over_noise_has_the_noise_for_its_unit() -> None:
     told = bestarm.estimate(BLIND, agents=2, runs=2, gap_over_noise=2.0, engine="rounds")
     assert [row.gap for row in told.rows] == [1.0]

@@ -48,6 +48,7 @@ def assume(
     `short` names a method that promises something for theta of length at most 1 only; else it is empty.
     """
     world, unknown = with_noise(problem, world, pilot, gap_over_noise is not None)
+    problem = without_range(problem) if unknown else problem
     unit = unit_of(problem, world)
     if gap_over_noise is not None:
         if gaps is not None:
@@ -108,6 +109,12 @@ def with_noise(problem: Problem, world: World, pilot: Pilot | None, in_units: bo
             "give noise (--noise), a pilot (--pilot), or gap_over_noise (--gap-over-noise)."
         )
     return replace(world, noise=1.0), True
+
+
+def without_range(problem: Problem) -> Problem:
+    """The problem in units of the noise, in which nobody knows where its range of rewards lies."""
+    table = problem.to_dict()
+    return Problem.from_dict({key: table[key] for key in table if key not in ("reward_range", "centre")})
 
 
 def unit_of(problem: Problem, world: World) -> float:

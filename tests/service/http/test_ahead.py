@@ -60,6 +60,9 @@ def test_the_unit_of_the_gap_is_one_that_a_person_has() -> None:
     assert said(rewards="yes-no") == "If the best succeeds 40 percentage points more often than the others"
     assert said(reward_range=[0, 100]) == "If the best is better than the others by 40"
     assert said(sigma=0.3) == "If the best is better than the others by 0.6"
+    plain = said()
+    assert plain.endswith("by twice as much as single results scatter")
+    assert said(rewards="normal", reward_range=[0, 1]) == plain  # a range is no reason to refuse
     assert said(sigma=0.3, means=[0.5, 0.2]) == "With the means that are given"
 
 

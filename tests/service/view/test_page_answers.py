@@ -165,6 +165,36 @@ def test_a_fall_is_explained_by_the_batch_that_made_it() -> None:
     assert fall.startswith("Before that: With batch 2 of lab-1 the evidence fell")
 
 
+def test_means_that_explain_a_fall_can_be_told_apart() -> None:
+    told = Told()
+    for turn in range(3):
+        told.work(f"lab-{turn % 2}", A=295.0, B=295.0, C=295.0)
+    told.upload("lab-1", A=[295.5, 295.6, 295.4], B=[295.9, 295.8, 296.0])
+    assert told.answers()["changes"][0].endswith(": in it B (295.9) did better than A (295.5).")
+
+
+def test_what_a_correction_has_unsettled_is_not_called_settled() -> None:
+    told = Told(control="B")
+    while not told.shown()["verdict"]["stopped"]:
+        told.work("lab-0")
+    swapped = told.tally(A=[0.55, 0.95] * 3, B=[0.95, 0.55] * 3, C=[0.1, 0.5] * 3)
+    for sequence in (1, 2, 3):
+        told.add(Correction(f"c{sequence}", "admin 7f", "lab-0", sequence, swapped, "swapped"))
+    found = told.shown()
+    assert "nothing would be settled" in found["end"]["later"]
+    assert "settled by" not in found["answers"]["better"]
+
+
+def test_no_end_is_foreseen_while_rewards_never_differ() -> None:
+    told = Told()
+    for _ in range(6):
+        told.upload("lab-0", A=[3.0] * 4, B=[2.0] * 4, C=[1.0] * 4)
+    found = told.shown()
+    assert found["standing"]["sentence"].endswith("if they never do, nothing needs to be tried again.")
+    assert found["remaining"] is None
+    assert "to go" not in so_far(found)
+
+
 def test_a_change_by_hand_is_explained_by_what_was_done() -> None:
     told = Told()
     for turn in range(3):

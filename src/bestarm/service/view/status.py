@@ -75,7 +75,7 @@ def status(overview: Overview, now: datetime, stale_after: float) -> dict[str, A
         "warnings": [one.to_json() for one in overview.warnings],
         "sites": sites(overview, now, stale_after),
         "history": history(overview),
-        "remaining": expected_end(overview, now),
+        "remaining": expected_end(overview, now) if stands.scatters else None,
         "items": overview.items,
         "events": ending.events(overview),
         "intervals": overview.method.test.radii is not None,

@@ -1,4 +1,4 @@
-// A new study: the names of the options, and everything else folded away. The server checks, and says about how many
+// A new study: the options, and everything else folded away. The server checks, and says about how many
 // experiments to expect, before anything is made.
 
 import { read, send } from "../shared/api.js";
@@ -23,6 +23,7 @@ const MORE = [
 ];
 const USUAL = { goal: "highest", rewards: "normal", sites: "differ" };
 const RANGE = /^\s*(-?[\d.,]*\d)(?:\s*(?:[a-z]+|[–,;])\s*|\s+|\s*-\s*)(-?[\d.,]*\d)\s*$/i;
+const GROUPED = /,\d{3}(?!\d)/; // 1,000 may be 1 or a thousand
 const NUMBERS = ["budget", "delta", "epsilon", "sigma"];
 
 /** What the server is asked for, from what was typed. */
@@ -31,7 +32,7 @@ export function asked(said) {
   if (said.reward_range) problem.rewards = said.rewards; // which a range alone would change
   for (const [key, value] of Object.entries(said)) {
     if (["name", "arms", "agents"].includes(key) || !value || USUAL[key] === value) continue;
-    if (key === "reward_range") problem[key] = RANGE.exec(value)?.slice(1).map((end) => Number(end.replace(",", "."))) ?? value;
+    if (key === "reward_range") problem[key] = (GROUPED.test(value) ? null : RANGE.exec(value))?.slice(1).map((end) => Number(end.replace(",", "."))) ?? value;
     else problem[key] = NUMBERS.includes(key) ? Number(value) : key === "items" || value;
   }
   return { problem, ...(said.agents ? { agents: Number(said.agents) } : {}) };
@@ -56,13 +57,14 @@ export function createPage(signal) {
     const said = typed(form);
     const body = asked({ ...said, name: said.name || "study" });
     const box = part(page, "expected");
-    if (body.problem.arm.length < 2) return;
-    box.replaceChildren(make("p", { className: "soft" }, "Working it out…"));
+    const few = body.problem.arm.length < 2;
+    say(error, "");
+    box.replaceChildren(...(few ? [] : [make("p", { className: "soft" }, "Working it out…")]));
+    if (few) return;
     try {
       const found = await read("v1/estimate", { method: "POST", body, signal: AbortSignal.any([asking.signal, signal]) });
       const late = found.late ? [make("li", { className: "soft" }, "Narrower gaps take longer than can be simulated here.")] : [];
       box.replaceChildren(make("ul", {}, ...found.rows.map((row) => make("li", {}, row.sentence)), ...late));
-      say(error, "");
     } catch (failure) {
       if (failure.name === "AbortError") return;
       box.replaceChildren();

@@ -1,4 +1,4 @@
-// A site's memory in this browser: where it stands, its items, answered batches and corrections, in IndexedDB.
+// A site's memory in this browser, in IndexedDB: where it stands, its items, batches and corrections.
 // What is written together is there together, on the disk, before anybody hears of it.
 
 const STORES = ["site", "batches", "fixes"];
@@ -21,7 +21,7 @@ export async function journals() {
   return names.filter((name) => name.startsWith(PREFIX)).map((name) => name.split("/").slice(1));
 }
 
-/** A number from 0 to 1 that the text decides: a trial that was not written down is drawn again as it was. */
+/** A number from 0 to 1 that the text decides: a trial that was not written down is drawn as before. */
 export function chance(text) {
   let [a, b] = [0x9e3779b9, 0x85ebca6b];
   const mix = (x, by) => Math.imul(x ^ (x >>> 15), by);

@@ -1,4 +1,4 @@
-// The bench: what to do next as a table, with a field for each reward. What is typed is in the journal first.
+// The bench: what to do next as a table, with a field for each reward.
 
 import { read, Refusal } from "../shared/api.js";
 import { announce, make, part, say, show } from "../shared/dom.js";
@@ -9,7 +9,7 @@ import { openTrials, SiteError } from "./agent.js";
 import { Journal, journals, nameOf, OtherTab } from "./journal.js";
 import { apart, platesOf, worksheet } from "./plate.js";
 import * as questions from "./questions.js";
-import { countsAs, measurements } from "./rewards.js";
+import { column, countsAs, measurements } from "./rewards.js";
 import { readHistory, readSheet, toCsv, toXlsx } from "./sheets.js";
 import { COLUMNS, Doubtful, flat, Site } from "./site.js";
 import { Away, wire } from "./wire.js";
@@ -17,7 +17,9 @@ import { Away, wire } from "./wire.js";
 const SHOWN = 100; // lines of what was told
 const PAUSES = [1, 2, 5, 15, 30, 60]; // seconds between tries
 const LOOK = 60; // seconds after which it looks whether there is news
+const IDLE = "There are no trials for this site now; this page looks again every minute.";
 const cells = (...all) => all.map((one) => make("td", {}, one ?? ""));
+const labelled = (label, text) => make("td", { "data-label": label }, text);
 
 /** Whose bench it is; without a network, whose it was last. */
 async function identify() {
@@ -211,7 +213,7 @@ class Bench {
     say(this.part("title"), this.title(plates, now));
     const why = (arm) => (now.reasons?.[arm] ? `${arm} (${now.reasons[arm]})` : arm);
     say(this.part("cannots"), now.said.cannot.length ? `Not done here: ${now.said.cannot.map(why).join(", ")}.` : "");
-    const [text, kind] = this.standing(now);
+    const [text, kind] = this.standing(now, !trials.length);
     this.part("line").className = `card ${kind}`;
     say(this.part("line"), [text, this.site.sentAgain, this.site.notice].filter(Boolean).join(" "));
     this.history();
@@ -225,7 +227,7 @@ class Bench {
     return plates.length > 1 ? `${plates.length} plates: ${done}` : `Plate ${trials[0].plate}: ${done}`;
   }
 
-  standing({ verdict, lastWords, closed, uploads }) {
+  standing({ verdict, lastWords, closed, uploads }, idle) {
     const kept = "Your rewards are kept in this browser; “Export CSV” below saves them.";
     if (verdict?.stopped) {
       return [`✓ The study is finished: ${verdict.arm} is best, after ${counted(verdict.samples, "sample")}. ${kept}`, "verdict"];
@@ -233,7 +235,7 @@ class Bench {
     if (verdict) return [`The study is over, and the best arm is not known for sure. ${lastWords} ${kept}`, "verdict"];
     if (closed) return [`No more trials: ${closed} ${kept}`, "warnings"];
     if (this.site.away && !(this.site.away instanceof Away)) return [`▲ ${this.site.away.message}`, "warnings"];
-    if (!this.#since) return [uploads.length ? "Sending…" : "● Connected. All that is complete is sent.", ""];
+    if (!this.#since) return [uploads.length ? "Sending…" : `● Connected. ${idle ? IDLE : "All that is complete is sent."}`, ""];
     const rest = uploads.length
       ? "The plate is full and kept here; it is sent as soon as the server can be reached, and the next one comes then."
       : "Go on: what you type is kept in this browser, and sent later.";
@@ -277,7 +279,7 @@ class Bench {
     const failed = make("button", { className: "quiet" }, "Failed…");
     failed.addEventListener("click", () => this.act(() => questions.failed(this.site, trial)));
     const name = make("span", {}, make("bdi", {}, arm), make("small", { className: "soft" }, terms.descriptions?.[arm] ?? ""));
-    const row = make("tr", {}, ...cells(well, String(trial), item && String(this.site.items.label(item)), name, make("span", {}, input, said), failed));
+    const row = make("tr", {}, ...cells(well), labelled("Trial", String(trial)), ...cells(item && String(this.site.items.label(item)), name, make("span", {}, input, said), failed));
     row.children[0].hidden = !this.site.now.checks.plates[this.site.now.said.plate];
     row.children[2].hidden = !terms.items;
     input.addEventListener("input", () => this.look(Object.assign(row, { asked: null })));
@@ -294,7 +296,7 @@ class Bench {
   /** The measurements in a field, or null and a sentence beside it. */
   look(row, comma) {
     const text = row.input.value.trim();
-    this.mark(row, text && text === row.told ? "✓ kept" : "");
+    this.mark(row, text === row.told ? "✓ kept" : !text && row.told ? `${row.told} stays until another is typed` : "");
     try {
       const values = measurements([text], comma);
       if (text) countsAs(values, this.site.now.checks);
@@ -308,7 +310,11 @@ class Bench {
   /** Keep what is in a field; true if there is nothing more to say about it. */
   async commit(row, comma = false, sure = false) {
     const text = row.input.value.trim();
-    if (text === (row.told ?? "")) return true;
+    if (!text && row.told) {
+      row.input.value = row.told;
+      this.look(row);
+    }
+    if (!text || text === row.told) return true;
     if (text === row.asked && !sure) return false; // a slip is asked about once
     const values = this.look(row, comma);
     if (!values) return false;
@@ -342,13 +348,19 @@ class Bench {
 
   /** A column from a spreadsheet goes down from the field in which it is pasted. */
   async paste(event) {
-    const lines = event.clipboardData.getData("text").replace(/\r?\n$/, "").split(/\r?\n/);
-    if (lines.length < 2) return;
+    const text = event.clipboardData.getData("text").replace(/\r?\n$/, "");
+    if (!text.includes("\n")) return;
     event.preventDefault();
-    const all = this.rows;
-    const rows = all.slice(all.indexOf(event.target.closest("tr"))).slice(0, lines.length);
+    const [all, first] = [this.rows, event.target.closest("tr")];
+    let lines;
+    try {
+      lines = column(text);
+    } catch (error) {
+      return this.mark(first, error.message, true);
+    }
+    const rows = all.slice(all.indexOf(first)).slice(0, lines.length);
     const comma = lines.some((line) => line.includes(","));
-    rows.forEach((row, k) => (row.input.value = lines[k].split("\t")[0].trim()));
+    rows.forEach((row, k) => (row.input.value = lines[k]));
     let wrong = null;
     for (const row of rows) if (!(await this.commit(row, comma))) wrong ??= row;
     wrong?.input.focus();
@@ -415,7 +427,7 @@ class Bench {
       const before = was.length ? ` (was ${[was].flat(2).join(", ")})` : "";
       const shown = `${[several || reward].flat().join(" ")}${before}`;
       const acts = file ? [`${state}, from a file`] : [state, button];
-      return make("tr", {}, ...cells(String(trial || counts), make("bdi", {}, arm), shown, ...acts));
+      return make("tr", {}, labelled("Trial", String(trial || counts)), ...cells(make("bdi", {}, arm)), labelled("Reward", shown), ...cells(...acts));
     };
     this.part("told").replaceChildren(...rows.slice(-SHOWN).reverse().map(line));
     say(this.part("told-title"), `What was told: ${counted(rows.length, "reward")}`);

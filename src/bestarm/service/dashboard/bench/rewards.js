@@ -1,4 +1,4 @@
-// What was typed, as a reward: read, checked and doubted as at any site. All limits come from the server's `checks`.
+// What was typed, as a reward: read, checked and doubted as at any site, by the server's `checks`.
 
 import { SiteError } from "./agent.js";
 
@@ -31,6 +31,19 @@ export function measurements(cells, decimalComma = false) {
   }
   const words = cells.flatMap((cell) => cell.split(/[;\s]+/)).filter(Boolean);
   return words.map((word) => number(word, decimalComma));
+}
+
+/** A column of rewards from a spreadsheet; a heading or a second column would put them to wrong trials. */
+export function column(text) {
+  const lines = text.split(/\r?\n/).map((line) => line.split("\t").map((one) => one.trim()));
+  const numbers = (line) => line.filter((one) => NUMBER.test(one.replace("−", "-")));
+  const several = lines.map(numbers).find(({ length }) => length > 1);
+  const [top] = lines[0];
+  if (several || /^(\p{L}|\D+$)/u.test(top)) {
+    const found = several ? `a line has ${several.join(" and ")}` : `${quoted(top)} is no reward`;
+    throw new SiteError(`${found}: copy the column of rewards alone, without its heading. Nothing was taken.`);
+  }
+  return lines.map(([first]) => first);
 }
 
 /** What measurements of one trial count as: each is checked, and their mean counts. */
@@ -77,7 +90,7 @@ function short(x) {
   return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** A question about measurements that are far from what this site has told before; empty if there is none. */
+/** A question about measurements that are far from what this site told before, or nothing. */
 export function doubt(arm, values, told, checks) {
   const rule = checks.doubt;
   if (checks.limits[0].only) return "";

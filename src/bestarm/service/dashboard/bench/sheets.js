@@ -1,4 +1,4 @@
-// Worksheets and histories as files: CSV and .xlsx, written and read here, since raw rewards stay in this browser.
+// Worksheets and histories as CSV and .xlsx, made and read here, since raw rewards stay in this browser.
 
 import { SiteError } from "./agent.js";
 

@@ -1,6 +1,6 @@
 // Elements from values. Text goes in as text: nothing here, or anywhere in these files, parses markup.
 
-// What does not show, or shows others otherwise, as `names.py` has it; new studies have none of it in their names.
+// What does not show, or shows others otherwise, as `names.py` has it.
 const HIDDEN =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\uffa0\ufdd0-\ufdef\ufe00-\ufe0f\ufff0-\ufff8\ufffe\uffff\u{16fe4}\u{1d159}\u{e0000}-\u{e0fff}]/gu;
 
@@ -28,10 +28,14 @@ export function say(element, given) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+// Tables stay tables where the style makes blocks of them.
+const ROLES = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TH: "columnheader" };
+
 /** Put a page into the content, from its template. */
 export function show(name) {
   const content = part(document, "content");
   content.replaceChildren(document.getElementById(name).content.cloneNode(true));
+  for (const one of content.querySelectorAll(Object.keys(ROLES))) one.setAttribute("role", ROLES[one.tagName]);
   return content;
 }
 

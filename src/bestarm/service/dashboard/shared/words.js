@@ -73,7 +73,7 @@ export function percent(share) {
 /** How many decimals a value deserves whose uncertainty is this: two digits of the uncertainty. */
 export function decimals(uncertainty) {
   if (!(uncertainty > 0)) return 3;
-  return Math.min(Math.max(1 - Math.floor(Math.log10(uncertainty)), 0), 6);
+  return Math.min(Math.max(1 - Math.floor(Math.log10(uncertainty)), 0), 12);
 }
 
 /** A number with so many decimals, and a proper minus. */

@@ -1,7 +1,7 @@
-// What a coordinator asks, as the server answers it: sentences, a picture by site, and what happened lately.
+// The server's answers: sentences, a picture by site, and what happened lately.
 
 import { make, moment, part, say } from "../shared/dom.js";
-import { ago, fixed, decimals, named } from "../shared/words.js";
+import { ago, decimals, end, named } from "../shared/words.js";
 
 const MOST_SITES = 20;
 
@@ -46,7 +46,7 @@ export class Answers {
       list.replaceChildren(
         ...entries.map(({ at, kind, by, sentence }) => {
           const when = make(at ? "time" : "span", { className: "soft" }, at ? "" : "now");
-          const who = by && !sentence.startsWith(by) ? make("span", { className: "soft" }, ` ${by}`) : "";
+          const who = by && !sentence.includes(by) ? make("span", { className: "soft" }, ` ${by}`) : "";
           return make("li", { className: kind === "warning" ? "warned" : "" }, when, make("span", {}, kind === "warning" ? "▲ " : "", sentence, who));
         }),
       ),
@@ -70,7 +70,7 @@ function meter(share, name) {
   return make("div", { className: "meter", role: "img", "aria-label": `${name}: ${Math.round(100 * share)} % gone` }, bar);
 }
 
-/** A line for each site: its difference, about where it lies, and 0 as the line between better and worse. */
+/** A line for each site: its difference, about where it lies, and 0 between better and worse. */
 function bySite({ leader, other, sites }) {
   const shown = sites.slice(0, MOST_SITES);
   const low = Math.min(0, ...shown.map((site) => site.low));
@@ -84,7 +84,7 @@ function bySite({ leader, other, sites }) {
     range.style.right = `calc(100% - ${at(site.high)})`;
     dot.style.left = at(site.difference);
     const track = make("span", { className: "track", "aria-hidden": "true" }, zero, range, dot);
-    return make("li", {}, make("bdi", {}, site.site), track, make("span", { className: "number" }, fixed(site.difference, places)));
+    return make("li", {}, make("bdi", {}, site.site), track, make("span", { className: "number" }, end(site.difference, places)));
   });
   const rest = sites.length > MOST_SITES ? ` ${sites.length - MOST_SITES} more sites are not drawn.` : "";
   rows.push(make("li", { className: "soft" }, `${named(leader)} less ${named(other)}, in each site’s batches with both since it leads. The upright line is 0; the others hold about 95 % of the time, each by itself.${rest}`));

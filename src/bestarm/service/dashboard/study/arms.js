@@ -36,7 +36,7 @@ export function scale({ places: known }) {
   return { low: low - margin, high: high + margin };
 }
 
-/** Round values inside a scale, at most `most` of them. */
+/** Round values inside a scale, at most `most` of them, and fewer where they are long. */
 export function ticks({ low, high }, most = 5) {
   const raw = (high - low) / most;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -44,7 +44,7 @@ export function ticks({ low, high }, most = 5) {
   const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const found = [];
   for (let k = Math.ceil(low / step); k * step <= high; k += 1) found.push([k * step, fixed(k * step, places)]);
-  return found;
+  return most > 2 && found.some(([, text]) => text.length > 7) ? ticks({ low, high }, 2) : found;
 }
 
 /** How an arm is marked. */
@@ -134,7 +134,7 @@ export class Arms {
     const { tag, estimate, pulls, share, bar, range, dot, guide } = element.parts;
     say(tag, MARKS[how]);
     tag.hidden = !tag.textContent;
-    say(estimate, arm.mean === null ? "–" : fixed(arm.mean, this.places));
+    say(estimate, arm.mean === null ? "–" : end(arm.mean, this.places));
     say(pulls, count(arm.pulls));
     say(share, samples ? percent(arm.pulls / samples) : "");
     bar.style.width = `${(100 * arm.pulls) / this.most}%`;
@@ -148,7 +148,7 @@ export class Arms {
     }
     const ends = low === null ? "" : `${end(low, this.places)} to ${end(high, this.places)}`;
     say(element.parts.interval, this.shown.to ? "" : ends);
-    say(element.parts.apart, this.shown.to && ends ? `${fixed(value, this.places)} (${ends})${relative(ofControl)}` : "");
+    say(element.parts.apart, this.shown.to && ends ? `${end(value, this.places)} (${ends})${relative(ofControl)}` : "");
     element.parts.name.title = described(this.status.problem, arm.arm);
     const leader = this.shown.places.get(this.shown.to ?? verdict.leader) ?? NOWHERE;
     guide.hidden = leader.value === null;
@@ -156,7 +156,7 @@ export class Arms {
   }
 }
 
-/** A difference in percent of what it is taken to; only the estimate, since nothing bounds the ratio. */
+/** A difference in percent; only the estimate, since nothing bounds the ratio. */
 const relative = (share) => (share === null || share === undefined ? "" : ` · ${share < 0 ? "−" : "+"}${fixed(Math.abs(share), 1)} %`);
 
 /** What an arm is, where the problem says so. */

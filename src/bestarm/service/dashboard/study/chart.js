@@ -46,7 +46,7 @@ function moments([low, high], about) {
 }
 
 export class Chart {
-  /** `label` names a height, `ranges` gives the ends of both axes, `draw` draws what belongs on top, `point` hears where the pointer is. */
+  /** `label` names a height, `ranges` gives the ends of both axes, `draw` draws on top, `point` hears of the pointer. */
   constructor(box, { time, label, ranges, draw, point }) {
     Object.assign(this, { box, time, label, ranges, draw, point, cursor: { idx: null, left: -1 }, data: [[], []] });
     this.canvas = make("canvas");
@@ -124,13 +124,13 @@ export class Chart {
       line(...points);
       ctx.stroke();
     }
+    ctx.restore();
     ctx.fillStyle = ink.leader;
-    for (const [x, y] of points.length < FEW ? points : []) {
+    for (const [x, y] of points.length < FEW ? points.filter(([, high]) => high >= top) : []) {
       ctx.beginPath();
       ctx.arc(x, y, 3.5 * unit, 0, 7);
       ctx.fill();
     }
-    ctx.restore();
   }
 
   #moved(left) {

@@ -1,4 +1,4 @@
-// What a coordinator wants to know first: does it run, who leads, how sure, how much longer, who is silent.
+// What a coordinator wants to know first: who leads, how sure, how much longer, who is silent.
 
 import { announce, make, part, say } from "../shared/dom.js";
 import { ago, bytes, count, counted, duration, durations, more, named, percent } from "../shared/words.js";
@@ -74,11 +74,12 @@ export class Glance {
 
   sites({ sites, state }, now) {
     const silent = state === "open" ? sites.filter((site) => site.stale) : [];
-    say(this.part("site-count"), sites.length ? `${count(sites.length - silent.length)} active` : "None yet");
+    const many = state === "open" ? `${count(sites.length - silent.length)} active` : count(sites.length);
+    say(this.part("site-count"), sites.length ? many : "None yet");
     const box = this.part("silent");
     box.classList.toggle("alarm", silent.length > 0);
     if (!silent.length) {
-      say(box, sites.length ? "none is silent" : "");
+      say(box, sites.length && state === "open" ? "none is silent" : "");
       return;
     }
     silent.sort((a, b) => a.last_seen.localeCompare(b.last_seen));
@@ -114,7 +115,7 @@ export class Glance {
     facts.forEach(([, text], k) => say(list.children[k].lastElementChild, text));
   }
 
-  verdict({ verdict, promise, sites, samples }, history) {
+  verdict({ verdict, promise, sites, samples, end }, history) {
     const box = this.part("verdict");
     box.hidden = !verdict.stopped;
     this.part("glance").classList.toggle("settled", verdict.stopped);
@@ -128,7 +129,7 @@ export class Glance {
     say(
       this.part("settled"),
       `Finished after ${counted(verdict.samples, "sample")} from ${counted(sites.length, "site")}${when}.` +
-        (late > 0 ? ` ${counted(late, "sample")} came later and changed nothing.` : ""),
+        (end?.later ? ` ${end.later}` : late > 0 ? ` ${counted(late, "sample")} came later and changed nothing.` : ""),
     );
   }
 

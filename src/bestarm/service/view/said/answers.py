@@ -12,10 +12,9 @@ from bestarm.service.view.said.better import better
 from bestarm.service.view.said.change import changes
 from bestarm.service.view.said.ending import sentence
 from bestarm.shown import count
-from bestarm.standing import Standing
+from bestarm.standing import Standing, few
 
 MOST_LATELY = 30
-MOST_NAMED = 8
 DAY = 86_400.0
 
 
@@ -39,11 +38,9 @@ def ruled_out(stands: Standing) -> str:
     gone, many = stands.ruled_out, len(stands.arms)
     if not gone:
         return f"None of the {many:,} arms is ruled out yet."
-    named = ", ".join(gone[:MOST_NAMED])
-    more = f" and {len(gone) - MOST_NAMED:,} more" if len(gone) > MOST_NAMED else ""
     left = many - len(gone)
     rest = f"; {left:,} can still be the best" if left > 1 else ""
-    return f"{len(gone):,} of {many:,} {'is' if len(gone) == 1 else 'are'} ruled out: {named}{more}{rest}."
+    return f"{len(gone):,} of {many:,} {'is' if len(gone) == 1 else 'are'} ruled out: {few(gone)}{rest}."
 
 
 def stopping_now(overview: Overview, stands: Standing) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from bestarm.intervals import intervals
 from bestarm.reward import HIGHEST
 from bestarm.service.storage.study.overview import Overview
+from bestarm.shown import apart, brief
 
 
 def better(overview: Overview) -> str:
@@ -46,7 +47,8 @@ def _own_intervals(overview: Overview) -> str:
         one = known.get(name)
         if one is None or one.mean is None or one.low is None or one.high is None:
             return ""
-        said.append(f"{name} has {one.mean:.3g} ({one.low:.3g} to {one.high:.3g})")
+        mean, low, high = apart(one.mean, one.low, one.high)
+        said.append(f"{name} has {mean} ({low} to {high})")
     return f"{said[0]}, {said[1]}."
 
 
@@ -60,24 +62,25 @@ def _by(overview: Overview, row: dict[str, Any], other: str, role: str, sign: fl
 
     The test has settled who is better before an interval that holds for all arms together says so.
     """
-    apart = sign * row["difference"]
-    turn = 1.0 if apart >= 0.0 else -1.0
+    difference = sign * row["difference"]
+    turn = 1.0 if difference >= 0.0 else -1.0
     low, high = sorted((turn * sign * row["low"], turn * sign * row["high"]))
-    side = "above" if apart >= 0.0 else "below"
+    side = "above" if difference >= 0.0 else "below"
     better = overview.method.problem.goal == HIGHEST
-    settled = overview.verdict.stopped and overview.verdict.leader == overview.verdict.arm
+    now = overview.now  # a correction may have unsettled what was settled
+    settled = now.stopped and now.arm == overview.verdict.leader
     if low >= 0.0:
-        sure = f"({low:.3g} to {high:.3g})"
+        sure = f"({brief(low)} to {brief(high)})"
     elif settled and overview.method.problem.epsilon == 0.0 and (side == "above") == better:
         sure = (
-            f"({low:.3g} to {high:.3g}); that it is {side} was settled by the study's test, which makes more "
-            "of the same data than this interval"
+            f"({brief(low)} to {brief(high)}); that it is {side} was settled by the study's test, which makes "
+            "more of the same data than this interval"
         )
     elif (side == "above") == better:
-        sure = f"so far; by how much is not sure yet, from {low:.3g} to {high:.3g}"
+        sure = f"so far; by how much is not sure yet, from {brief(low)} to {brief(high)}"
     else:
         sure = (
             "in the batches that had both, though all batches together put it in front; nothing is sure yet, "
-            f"from {low:.3g} to {high:.3g}"
+            f"from {brief(low)} to {brief(high)}"
         )
-    return f"{side} {other}, {role}, by {abs(apart):.3g} {sure}"
+    return f"{side} {other}, {role}, by {brief(abs(difference))} {sure}"

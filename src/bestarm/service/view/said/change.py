@@ -7,7 +7,7 @@ from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Correction, Upload
 from bestarm.reward import HIGHEST
 from bestarm.service.storage.study.overview import Happened, Judged, Overview
 from bestarm.service.view.said.ending import sentence
-from bestarm.shown import share
+from bestarm.shown import apart, share
 
 LOOK_BACK = 20  # uploads
 A_FALL = 0.05  # of the evidence
@@ -78,15 +78,16 @@ def _in_it(overview: Overview, judged: Judged, upload: Upload, before: Verdict, 
     if found is None:
         return "."
     first, second, _ = found
+    ours, theirs = apart(first, second)
     up = 1.0 if overview.method.problem.goal == HIGHEST else -1.0
     ahead = up * (first - second)
     if ahead < 0.0:
-        return f": in it {before.challenger} ({second:.3g}) did better than {before.leader} ({first:.3g})."
-    said = f": in it {before.leader} ({first:.3g}) was"
+        return f": in it {before.challenger} ({theirs}) did better than {before.leader} ({ours})."
+    said = f": in it {before.leader} ({ours}) was"
     known = [one for one in (_means(sent, leader, rival) for sent in earlier) if one is not None]
     if sum(weight * (up * (one - other) - ahead) for one, other, weight in known) > 0.0:
-        return f"{said} less far ahead of {before.challenger} ({second:.3g}) than before."
-    return f"{said} ahead of {before.challenger} ({second:.3g}), and yet more is needed than it seemed."
+        return f"{said} less far ahead of {before.challenger} ({theirs}) than before."
+    return f"{said} ahead of {before.challenger} ({theirs}), and yet more is needed than it seemed."
 
 
 def _means(upload: Upload, one: int, other: int) -> tuple[float, float, float] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bestarm.errors import UserError
 from bestarm.methods import Method
 from bestarm.problem import Problem
-from bestarm.reward import NORMAL, YES_NO
+from bestarm.reward import BOUNDED, NORMAL, YES_NO
 
 if TYPE_CHECKING:
     from bestarm.estimation import Expectation
@@ -87,7 +87,7 @@ def _apart(times: float | None, gap: float, problem: Problem) -> str:
         return "With the means that are given"
     if problem.rewards == YES_NO:
         return f"If the best succeeds {100 * gap:.0f} percentage points more often than the others"
-    if problem.sigma is not None or problem.reward_range is not None:
+    if problem.sigma is not None or problem.rewards == BOUNDED:
         return f"If the best is better than the others by {gap:.3g}"
     much = {2.0: "twice as much as", 1.0: "as much as", 0.5: "half as much as"}[times]
     return f"If the best is better than the others by {much} single results scatter"
