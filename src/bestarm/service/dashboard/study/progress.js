@@ -43,8 +43,9 @@ export class Progress {
   update(status, history) {
     this.status = status;
     this.history = history;
-    this.target = shown(status) === EVIDENCE ? 1 : status.problem.epsilon;
     const evidence = shown(status) === EVIDENCE;
+    this.evidence = evidence;
+    this.target = evidence ? 1 : status.problem.epsilon;
     this.name = evidence ? "Evidence" : "Breaking index";
     say(part(this.page, "progress-title"), this.name);
     const words = `At ${evidence ? percent(1) : Number(this.target.toPrecision(4))} the answer is known. On the way there it goes up and down with every batch.`;
@@ -60,12 +61,12 @@ export class Progress {
 
   /** A value of the chart in words: evidence in percents, as everywhere. */
   words(value) {
-    return shown(this.status) === EVIDENCE ? percent(value) : digits(value);
+    return this.evidence ? percent(value) : digits(value);
   }
 
   summary() {
     const { status } = this;
-    const value = status.verdict[shown(status) === EVIDENCE ? "evidence" : "breaking_index"];
+    const value = status.verdict[this.evidence ? "evidence" : "breaking_index"];
     return `Chart. ${this.name} after ${count(status.samples)} samples: ${this.words(value)}; the answer is known at ${this.words(this.target)}.`;
   }
 
@@ -88,14 +89,14 @@ export class Progress {
     const first = this.across === "samples" ? 0 : x[0] ?? 0;
     const last = this.expected?.[1] ?? x[x.length - 1] ?? first + 1;
     const wide = last > first ? last : first + 1;
-    const high = shown(this.status) === EVIDENCE ? 1.08 : ceiling(y, this.target);
-    const low = shown(this.status) === EVIDENCE ? 0 : Math.min(0, this.target);
+    const high = this.evidence ? 1.08 : ceiling(y, this.target);
+    const low = this.evidence ? 0 : Math.min(0, this.target);
     return { x: [first, wide + 0.02 * (wide - first)], y: [low, high] };
   }
 
   build() {
     const [ranges, draw, point] = [() => this.ranges, (plot) => this.goal(plot), (plot) => this.point(plot)];
-    const label = shown(this.status) === EVIDENCE ? percent : String;
+    const label = this.evidence ? percent : String;
     this.plot = new Chart(this.box, { time: this.across === "time", label, ranges, draw, point });
     this.redraw();
     this.tip = make("div", { className: "tip", hidden: true });
