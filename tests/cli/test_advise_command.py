@@ -45,3 +45,10 @@ def test_it_goes_by_what_the_problem_says(
 
 def test_every_method_says_when_to_take_it() -> None:
     assert all(one.when for one in advise(Problem(["A", "B"])))
+
+
+def test_no_agents_are_a_sentence(tmp_path: Path, call: Call) -> None:
+    file = tmp_path / "problem.toml"
+    file.write_text("arms = ['A', 'B']\n")
+    code, _, errors = call("advise", str(file), "--agents", "0")
+    assert (code, errors) == (2, "bestarm: agents is 0; it must be a whole number of at least 1.\n")

@@ -86,6 +86,8 @@ def test_who_claims_what() -> None:
 def test_a_sentence_for_what_is_wrong() -> None:
     with pytest.raises(bestarm.UserError, match="there is no world 'nowhere'"):
         bestarm.compare("nowhere")
+    with pytest.raises(bestarm.UserError, match=r"there is no world \{'stairs'\}"):
+        bestarm.compare({"stairs"})  # type: ignore[arg-type]
     with pytest.raises(bestarm.UserError, match="sharp is there twice"):
         bestarm.compare(PROBLEM, ["sharp", "sharp"])
     with pytest.raises(bestarm.UserError, match="can't be given with the name of a world"):

@@ -6,15 +6,19 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from distributed import Client
+from outside import forgotten
 
 import bestarm
 from bestarm import Problem, UserError
 from bestarm.errors import ServiceError
+from bestarm.rules import METHODS, Kind, Recipe, Selection, register, spread
+from bestarm.simulation.workers import spread_over_workers
 
 
 @contextmanager
@@ -67,6 +71,41 @@ def test_a_cluster_gives_the_same_results(cluster: str, tmp_path: Path) -> None:
         prepared = client.run(cells_prepared)
     assert len(prepared) == 2
     assert min(prepared.values()) >= 1
+
+
+def fewest(pulls: Any, view: Any, reading: Any, setting: Any) -> int:
+    return smallest(pulls)
+
+
+def smallest(pulls: Any) -> int:
+    return int(pulls.argmin())
+
+
+def evenly(problem: Problem, agents: int) -> dict[str, Any]:
+    """As sharp, but all arms are pulled equally often."""
+    return METHODS["sharp"].defaults(problem, agents) | {"stopping": "pairs", "selection": "fewest"}
+
+
+@pytest.mark.parametrize("engine", ["rounds", "events"])
+def test_a_method_of_ones_own_runs_there_too(cluster: str, engine: str) -> None:
+    """Workers can import neither this module nor what it registers."""
+    with forgotten():
+        register(
+            Selection("fewest", "the arm with the fewest pulls", fewest, spread),
+            Recipe("evenly", Kind.FEDERATED, evenly, "tests"),
+        )
+        problem = Problem.quick([0.9, 0.5, 0.4], sigma=0.3)
+        built = bestarm.method("evenly", problem, 3, pseudo_count=5.0)
+        fixed: dict[str, Any] = {"agents": 3, "engine": engine}
+        there = bestarm.sweep(problem, ["evenly", built], runs=8, cluster=cluster, **fixed)
+        assert list(there.each) == list(bestarm.sweep(problem, ["evenly", built], runs=8, jobs=1, **fixed).each)
+        one = bestarm.simulate(problem, built, runs=8, cluster=cluster, **fixed)
+        assert one.samples.tolist() == there.results[1].samples.tolist()
+
+
+def test_what_workers_can_not_import_is_a_sentence(cluster: str) -> None:
+    with pytest.raises(UserError, match="the workers of the cluster can't import 'nowhere'; install it"):
+        list(spread_over_workers(import_module, [("nowhere",)], 1, cluster))
 
 
 def test_a_scheduler_that_is_not_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

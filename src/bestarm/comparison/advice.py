@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bestarm.comparison.worlds import ALIKE, LACKING, NamedWorld
 from bestarm.core.rules import Test
 from bestarm.errors import ProblemWarning, UserError
-from bestarm.methods import METHODS, TESTS, Method, method
+from bestarm.methods import METHODS, TESTS, Method, check_agents, method
 from bestarm.methods.needs import unmet
 from bestarm.methods.recipe import Kind
 from bestarm.problem import Problem
@@ -49,6 +49,7 @@ def advise(problem: Problem, agents: int = 10) -> list[Advice]:
     >>> {one.name: one.against for one in advise(Problem(["A", "B"], sigma=0.3, sites="differ"))}["uniform"]
     "it assumes that an arm's mean is the same at every site and all the time"
     """
+    check_agents(agents)
     found = [_beside(name, problem, agents) for name in METHODS]
     return sorted(found, key=lambda one: (not one.promises, one.method is None))
 

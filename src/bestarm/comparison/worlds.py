@@ -206,6 +206,6 @@ WORLDS: dict[str, NamedWorld] = {
 
 def world_of(name: str) -> NamedWorld:
     """A world by its name."""
-    if name not in WORLDS:
+    if not isinstance(name, str) or name not in WORLDS:
         raise UserError(f"there is no world {name!r}; there are {either(WORLDS)}.")
     return WORLDS[name]

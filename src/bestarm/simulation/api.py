@@ -156,7 +156,7 @@ def _map(engine: Engine, runs: int, jobs: int, cluster: str | None, progress: Pr
 
     size = max(1, min(250, runs // (8 * jobs)))
     pieces = [range(first, min(first + size, runs)) for first in range(0, runs, size)]
-    packed = pack(engine)
+    packed = pack(engine, engine.functions if cluster else ())
     for outcomes in spread_over_workers(run_many, [(packed, piece) for piece in pieces], jobs, cluster):
         yield from outcomes
         progress(len(outcomes))

@@ -18,6 +18,7 @@ from bestarm.core.arrays import Counts, Floats
 from bestarm.errors import UserError
 from bestarm.methods.composed import Method
 from bestarm.methods.recipe import Kind
+from bestarm.methods.registry import functions_of
 from bestarm.simulation import events, pulls, turns
 from bestarm.simulation.environment import Environment, with_interactions
 from bestarm.simulation.interrupts import held_interrupts
@@ -88,6 +89,12 @@ class Engine:
     seed: int
     engine: str
     max_samples: int
+
+    @property
+    def functions(self) -> list[Any]:
+        """The functions that its method is made of."""
+        records = (self.method.recipe, self.method.test)
+        return [*self.method.rules, *(function for record in records for function in functions_of(record))]
 
     def run(self, number: int) -> Outcome:
         """The outcome of one run."""

@@ -27,6 +27,9 @@ def kl_lucb(state: Totals, setting: Setting) -> Reading:
     *Proof.* For one side of an arm with T pulls Chernoff's bound is exp(−threshold) ≤ δ/(11 K T^1.1): t ≥ T. A
     union over T = 1, 2, … and over the arms, one side of each: Σ T^−1.1 ≤ 11. (Kaufmann and Kalyanakrishnan,
     Theorem 1, with α = 1.1 and k₁ = 11.)
+
+    Departure: t counts samples, and in the paper rounds, which have two. So it holds for any selection, and the
+    threshold is larger by log 2^1.1 = 0.76.
     """
     view = state.estimate
     leader = int(np.argmax(view.values))
