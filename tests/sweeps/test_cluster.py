@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +104,8 @@ def test_a_method_of_ones_own_runs_there_too(cluster: str, engine: str) -> None:
 
 
 def test_what_workers_can_not_import_is_a_sentence(cluster: str) -> None:
-    with pytest.raises(UserError, match="the workers of the cluster can't import 'test_cluster'; install it"):
-        list(spread_over_workers(smallest, [([],)], 1, cluster))
+    with pytest.raises(UserError, match="the workers of the cluster can't import 'nowhere'; install it"):
+        list(spread_over_workers(import_module, [("nowhere",)], 1, cluster))
 
 
 def test_a_scheduler_that_is_not_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

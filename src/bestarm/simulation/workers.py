@@ -55,8 +55,8 @@ def spread_over_workers(
 def pack(value: Any, far: Iterable[Any] = ()) -> bytes:
     """A value for workers, with functions that they can't import: those of a script or a notebook.
 
-    `far` are functions for workers on other machines: the modules that they come from go along, but for
-    installed ones.
+    `far` are functions for workers on other machines: the modules that they come from go along, unless they are
+    installed.
     """
     import cloudpickle
 
