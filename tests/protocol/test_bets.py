@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import bestarm
 from bestarm import Agent, Problem, ProtocolError, Server, Tally, Upload
-from bestarm.core.bets import BETS, WIDTH, add_bets
+from bestarm.core.bets import BETS, WIDTH, add_bets, place_of
 from bestarm.core.plan import Plan
 from bestarm.protocol.entries import ArmWithdrawn, Join
+from bestarm.protocol.in_hand import InHand
 from bestarm.protocol.messages import Download, plan_from_json, plan_to_json, reply_from_json, tally_from_json
 
 ARMS = ("A", "B", "C")
@@ -64,7 +65,8 @@ def test_a_site_bets_on_what_its_plan_names() -> None:
     for trial in reversed(trials):  # told in another order than they were handed out
         upload = agent.tell(trial, values[trial.number]) or upload
     assert upload is not None
-    by_arm = [[values[trial.number] for trial in trials if trial.arm == arm] for arm in ARMS]
+    dealt = sorted(trials, key=lambda trial: place_of(trial.number))
+    by_arm = [[values[trial.number] for trial in dealt if trial.arm == arm] for arm in ARMS]
     for arm, rival in ((0, 2), (1, 2), (2, 1)):
         logs = [0.0] * WIDTH
         add_bets(by_arm[arm], by_arm[rival], 1.0, logs, 0)
@@ -72,6 +74,26 @@ def test_a_site_bets_on_what_its_plan_names() -> None:
     again = tally_from_json(json.loads(json.dumps(upload.tally.to_json(ARMS))), "x", ARMS)
     assert again == upload.tally
     server.receive(upload)
+
+
+@pytest.mark.parametrize(("own", "rival"), [(20, 20), (60, 60), (10, 25)])
+@pytest.mark.parametrize("shape", ["slope", "step", "rows"])
+def test_what_changes_in_the_course_of_a_shuffled_batch_wins_no_bet(own: int, rival: int, shape: str) -> None:
+    """Equal arms whose rewards depend on the place in the batch alone: a bet is worth 1 on average, or less.
+
+    Pairs in the order of the trials would be worth 3 on a slope with 20 and 20 trials, and 30 with 60 and 60.
+    """
+    random, size, runs = np.random.default_rng(3), own + rival, 4000
+    places = np.arange(size)
+    shapes = {"slope": places / size, "step": 0.5 * (2 * places > size), "rows": 0.4 * (places % 12 == 0)}
+    plan, terms, worths = Plan((0, 1), (own, rival), (1, -1)), Agent(bounded()).terms, np.zeros((runs, WIDTH))
+    for run in range(runs):
+        batch, arms = InHand(1, plan), random.permutation([0] * own + [1] * rival).tolist()
+        for number, (arm, reward) in enumerate(zip(arms, shapes[shape].tolist(), strict=True), size * run + 1):
+            batch.add(number, arm, reward, terms)
+        worths[run] = np.exp(batch.tally(terms).against[:WIDTH])
+    assert (worths.mean(axis=0) < 1.0 + 4.0 * worths.std(axis=0) / math.sqrt(runs)).all()
+    assert worths.mean(axis=0).max() < 1.05
 
 
 def test_the_lowest_may_be_the_best() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from bestarm.core.bets import PAIR, WIDTH, add_against
+from bestarm.core.bets import PAIR, WIDTH, add_against, place_of
 from bestarm.core.plan import Plan
 from bestarm.core.tally import Tally
 from bestarm.protocol.terms import Terms
@@ -121,8 +121,8 @@ class InHand:
     def tally(self, terms: Terms) -> Tally:
         """What was told, with the sums against rivals that the plan asks for.
 
-        Rewards are taken in the order of their trials, which is not that in which they were told; with items
-        only of those that were tried with both arms.
+        Pairs do not depend on the order in which rewards were told, nor on the one in which trials were made
+        (`place_of`); with items a pair is an item that was tried with both arms.
         """
         tally, told = Tally.from_rows(self.rows, len(terms.arms)), self.rewards
         if not self.plan.rivals:
@@ -140,5 +140,5 @@ class InHand:
 
 
 def in_order(told: Mapping[int, float], only: Collection[int] | None) -> list[float]:
-    """Rewards in the order of their items or trials, of all or of some."""
-    return [told[number] for number in sorted(told if only is None else only)]
+    """Rewards by item, of some of them; or by trial, in the order in which they are dealt out to pairs."""
+    return [told[number] for number in (sorted(told, key=place_of) if only is None else sorted(only))]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from bestarm.core.arrays import Counts
+from bestarm.core.bets import GOLDEN
 from bestarm.core.breaking import Reading
 from bestarm.core.race import Race, tried_little
 from bestarm.core.rules import Choose, Fire, Foresee, Selection
@@ -14,7 +15,6 @@ from bestarm.core.selection.lookahead import track
 from bestarm.core.setting import Setting
 
 FLOOR_SHARE = 0.25  # of a batch: what goes to arms below the floor
-GOLDEN = 0.6180339887498949  # multiples of it are spread evenly over [0, 1)
 
 
 def side_by_side(

@@ -40,7 +40,9 @@ def betting(state: Race, setting: Setting) -> Reading:
     no trial in common; the rival was named before. Tables have mean at most 1 too (`two_by_two`). Products
     over batches are supermartingales that start at 1, and so is their average; by Ville's inequality it ever
     reaches 1/δ with probability at most δ. The answer is wrong only if the best arm was ruled out: no union
-    over arms. (Betting on means: Waudby-Smith and Ramdas 2024.)
+    over arms. (Betting on means: Waudby-Smith and Ramdas 2024.) Where rewards also depend on the place in the
+    batch, trials that are shuffled, and pairs that have nothing to do with that order (`core.bets.place_of`),
+    take the place of independence.
     """
     return state.reading
 

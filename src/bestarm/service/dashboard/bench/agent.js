@@ -172,8 +172,10 @@ export function tallyOf({ terms, bets }, plan, told) {
   return rows;
 }
 
+const GOLDEN = 0.6180339887498949;
+
 function against(mine, theirs, terms, bets) {
-  const key = ({ item, trial }) => item || trial;
+  const key = ({ item, trial }) => item || (trial * GOLDEN) % 1; // pairs have nothing to do with the order of trials
   const inOrder = (some, others) => {
     const both = terms.items ? some.filter((one) => others.some((other) => key(other) === key(one))) : some;
     return [...both].sort((a, b) => key(a) - key(b)).map(({ reward }) => reward);
