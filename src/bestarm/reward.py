@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
@@ -165,16 +165,45 @@ def squares_around(centre: float, pulls: int, total: float, squares: float) -> f
     return max(squares - 2 * centre * total + pulls * centre**2, 0.0)
 
 
-def counts_around(centre: float, row: Sequence[Any]) -> list[Any]:
-    """A row `(pulls, sum, squares)` as it is kept, with squares around the centre. Others stay as they are.
+def counts_around(centre: float, rows: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Rows `(pulls, sum, squares)` of a batch as they are kept, with squares around the centre; others stay.
 
-    >>> counts_around(1.0, (2, 3.0, 5.0)), counts_around(1.0, (2, 3.0))
-    ([2, 3.0, 1.0], [2, 3.0])
+    What lies far from 0 beside its scatter has lost it in its squares, and a centre does not bring it back. So
+    an arm has no less of it than rounding can take; and none at all where no arm has more, since such a batch
+    says nothing.
+
+    >>> counts_around(1.0, {"A": (2, 3.0, 5.0), "B": (2, 3.0)})
+    {'A': [2, 3.0, 1.0], 'B': [2, 3.0]}
+    >>> counts_around(1e9, {"A": (2, 2e9 + 2, 2e18 + 4e9)})
+    {'A': [2, 2000000002.0, 2.0]}
     """
-    numbers = list(row)
-    if len(numbers) == 3 and all(isinstance(x, (int, float)) for x in numbers):
-        numbers[2] = squares_around(centre, *numbers)
-    return numbers
+    kept: dict[str, list[Any]] = {
+        arm: list(row) if isinstance(row, (list, tuple)) else [row] for arm, row in rows.items()
+    }
+    if centre == 0.0:
+        return kept
+    told: list[list[Any]] = [
+        row for row in kept.values() if len(row) == 3 and all(map(_is_number, row)) and row[0] > 0
+    ]
+    limits = [_lost(centre, *row) for row in told]
+    for row in told:
+        row[2] = squares_around(centre, *row)
+    least = [(total - pulls * centre) * (total / pulls - centre) for pulls, total, _ in told]
+    beyond = [row[2] - none for row, none in zip(told, least, strict=True)]
+    known = any(row[0] > 1 and more > lost for row, more, lost in zip(told, beyond, limits, strict=True))
+    for row, none, more, lost in zip(told, least, beyond, limits, strict=True):
+        if row[0] > 1 and abs(more) <= lost:
+            row[2] = none + (lost if known else 0.0)
+    return kept
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and abs(value) < 1e300
+
+
+def _lost(centre: float, pulls: int, total: float, squares: float) -> float:
+    """Four times what rounding can take of squares that were added up around 0."""
+    return 2.0**-51 * (pulls + 2) * (abs(squares) + 2 * abs(centre * total) + pulls * centre**2)
 
 
 def show(value: object) -> str:

@@ -16,6 +16,7 @@ import bestarm
 from bestarm.core.batch import Batch
 from bestarm.core.left_over import left_over
 from bestarm.core.mixture import log_below, log_worths
+from bestarm.core.plan import Plan
 from bestarm.core.scatter import inside_arms, log_squeezed, scatter_bound
 from bestarm.core.state import View
 from bestarm.core.stopping.two_by_two import RATIOS, log_tables
@@ -114,6 +115,55 @@ def test_sigma_stays_below_its_bound_where_rounding_takes_the_scatter(sites: str
         ends.append(lowest)
     assert min(ends) > 3.0
     assert level or max(ends) < 6.0
+
+
+@pytest.mark.parametrize("centre", [1e7, 3e7, 1e9])
+def test_sigma_stays_below_its_bound_where_squares_are_told_around_0(centre: float) -> None:
+    """A centre near the rewards does not bring back what squares of counts have lost before."""
+    method = bestarm.method("sharp", bestarm.Problem(["A", "B", "C"], centre=centre), 2)
+    chance, below = np.random.default_rng(3), 0
+    for _ in range(30):
+        state, lowest = method.begin(), math.inf
+        for number in range(20):
+            agent, rewards = bestarm.Agent(method), centre + chance.standard_normal((3, 4))
+            agent.start(Plan((0, 1, 2), (4, 4, 4)))
+            rows = {
+                name: (4, sum(row), sum(reward * reward for reward in row))
+                for name, row in zip("ABC", rewards.tolist(), strict=True)
+            }
+            state = method.fold(state, agent.tell_counts(rows).tally, number % 3)
+            lowest = min(lowest, scatter_bound(state.residual, state.freedom, 0.0025))
+        below += lowest < 1.0
+    assert below == 0
+
+
+def test_counts_of_rewards_that_never_differ_say_nothing_around_a_centre_either() -> None:
+    method = bestarm.method("sharp", bestarm.Problem(["A", "B"], centre=50.0), 2)
+    agent = bestarm.Agent(method)
+    agent.start(Plan((0, 1), (7, 7)))
+    rows = {name: (7, sum([level] * 7), sum([level**2] * 7)) for name, level in (("A", 50.3), ("B", 49.9))}
+    state = method.fold(method.begin(), agent.tell_counts(rows).tally, 0)
+    assert (state.residual, state.freedom) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("sites", ["differ", "alike"])
+def test_means_of_rewards_that_never_differ_say_nothing(sites: str) -> None:
+    """Sums of 0.1 are rounded; what that leaves between batches would bound sigma by 1e-17."""
+    method = bestarm.method("sharp", bestarm.Problem(["A", "B", "C"], sites=sites), 2)
+    state = method.begin()
+    for number in range(60):
+        plan = method.make(state)
+        rows = {
+            arm: [n, sum([0.1 * (arm + 1)] * n), sum([(0.1 * (arm + 1)) ** 2] * n)] for arm, n in counts(plan)
+        }
+        state = method.fold(state, Tally.from_rows(rows, 3), number % 2)
+        assert (state.residual, state.freedom) == (0.0, 0.0)
+        assert not method.judge(state).stopped
+
+
+def counts(plan: Plan) -> list[tuple[int, int]]:
+    """Arms and pulls, of which there are not too many."""
+    return [(arm, min(n, 20)) for arm, n in zip(plan.arms, plan.counts, strict=True)]
 
 
 def test_a_batch_in_which_nothing_scatters_says_nothing() -> None:

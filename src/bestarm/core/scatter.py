@@ -15,6 +15,7 @@ ABOVE = math.log(3.0) - 2.0  # log P(Gamma(2) > 2)
 KNOWN_WELL = 4  # times the pulls of a batch: what is known by so many may speak about the noise
 SHARE = 0.05  # of delta: what the bound on sigma may cost
 ROUNDED = 2.0**-51  # four times what a step of a sum may be off
+BLURRED = 1e-12  # of a mean: what it differs by less from what was known before may be rounding
 UNKNOWN = 1e150  # in the place of a bound that is not there yet: no difference is worth anything
 
 
@@ -74,11 +75,21 @@ def scatter(values: Floats, well: Flags, batch: Batch, centre: float) -> tuple[f
     residual, freedom = inside_arms(batch, centre)
     if well.any():
         weights = batch.pulls[well].astype(np.float64)
-        off = batch.sums[well] / weights - values[batch.arms[well]]
+        means, before = batch.sums[well] / weights, values[batch.arms[well]]
+        off = means - before
         off -= (weights * off).sum() / weights.sum()
-        residual += float((weights * off * off).sum())
-        freedom += weights.shape[0] - 1
+        if is_told(off, means, before):
+            residual += float((weights * off * off).sum())
+            freedom += weights.shape[0] - 1
     return residual, freedom
+
+
+def is_told(off: Floats, means: Floats, before: Floats) -> bool:
+    """Whether any of these differences is more than rounding; if none is, they say nothing, as inside arms.
+
+    Means of rewards that are all 0.1 differ in their last digits, by how many they are.
+    """
+    return bool((np.abs(off) > BLURRED * (np.abs(means) + np.abs(before))).any())
 
 
 def inside_arms(batch: Batch, centre: float) -> tuple[float, float]:
@@ -113,9 +124,11 @@ def scatter_alike(values: Floats, well: Flags, batch: Batch, centre: float) -> t
     residual, freedom = inside_arms(batch, centre)
     if well.any():
         weights = batch.pulls[well].astype(np.float64)
-        off = batch.sums[well] / weights - values[batch.arms[well]]
-        residual += float((weights * off * off).sum())
-        freedom += weights.shape[0]
+        means, before = batch.sums[well] / weights, values[batch.arms[well]]
+        off = means - before
+        if is_told(off, means, before):
+            residual += float((weights * off * off).sum())
+            freedom += weights.shape[0]
     return residual, freedom
 
 
@@ -141,4 +154,4 @@ def plain_noise(residual: float, freedom: float, values: Floats) -> float:
     """The plain estimate of sigma; before there are any degrees of freedom the values themselves have to do."""
     if freedom > 0.0 and residual > 0.0:
         return float(np.sqrt(residual / freedom))
-    return max(float(np.std(values[values > -np.inf])), 1e-300)
+    return max(float(np.std(values[values > -np.inf])), 1e-150)  # its square is still a number

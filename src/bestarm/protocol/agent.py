@@ -284,7 +284,8 @@ class Agent:
             raise ProtocolError("tell_counts: trials of the plan are under way; tell them, or leave, first.")
         if self.finished or not self.to_begin:
             raise ProtocolError(f"tell_counts: the agent is {self.state.value}.")
-        terms, given = self.terms, {arm: self._row(row) for arm, row in rows.items()}
+        terms = self.terms
+        given = counts_around(terms.centre if terms.squares else 0.0, rows)  # as they are sent
         tally = tally_from_json(given, terms.name, terms.arms)
         check_tally(tally, terms, terms.arms)
         named = dict(zip(self.plan.arms, self.plan.rivals, strict=False))
@@ -296,11 +297,6 @@ class Agent:
                     f"names {wanted} for it; a rival is chosen before the rewards are seen."
                 )
         return self._made(tally)
-
-    def _row(self, row: Sequence[Any]) -> list[Any]:
-        """A row as it is sent: squares are taken around the centre."""
-        numbers: list[Any] = list(row) if isinstance(row, (list, tuple)) else [row]
-        return counts_around(self.terms.centre, numbers) if self.terms.squares else numbers
 
     def receive(self, reply: Download | Stop) -> None:
         """Take the server's answer: a new plan, or the verdict.

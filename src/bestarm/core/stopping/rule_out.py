@@ -39,8 +39,9 @@ def rule_out(state: Race, setting: Setting) -> Reading:
     than ε, the account of a_j against k with Z + εV is worth a supermartingale, and Σ_j δ/(j(j+1)) ≤ δ.
 
     Where sigma is not given, it is replaced by a bound that it exceeds with probability at most δ/20
-    (`scatter_bound`), and δ by 0.95 δ: W falls as σ grows wherever it is above 1, so outside of that event
-    nothing changes.
+    (`scatter_bound`), and δ by 0.95 δ. W_k falls as σ grows wherever it is above 1, also where some of its
+    accounts rise: it is an average of terms a eˣ, a ≤ 1 and x in proportion to 1/σ, and x eˣ ≥ eˣ − 1. So
+    outside of that event nothing changes.
     """
     return state.reading
 

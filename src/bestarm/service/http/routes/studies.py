@@ -173,7 +173,7 @@ def router(service: Service) -> APIRouter:
         found = await service.study(study)
         centre, given = found.problem.centre, body.tally
         if body.counts is not None:
-            given = {arm: counts_around(centre, row) for arm, row in body.counts.items()}
+            given = counts_around(centre, body.counts)
         tally = await service.about_arms(found, lambda arms: tally_from_json(given, found.problem.name, arms))
         id = body.id or new_id()
         return await changed(found, Correction(id, token.who, body.agent, body.sequence, tally, body.reason))
