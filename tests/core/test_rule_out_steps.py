@@ -103,7 +103,7 @@ def share_of_folds(kind: str, delta: float, peeks: bool) -> float:
     """In how many of 150 studies an arm that is as good as all others is ever ruled out."""
     arms, random, runs, ruled_out = 8, np.random.default_rng(6), 150, 0
     given = {"rewards": "yes-no"} if kind == "yes-no" else {"sigma": 1.0, "sites": "differ"}
-    problem = bestarm.Problem([f"arm-{k}" for k in range(arms)], delta=delta, **given)  # type: ignore[arg-type]
+    problem = bestarm.Problem([f"arm-{k}" for k in range(arms)], delta=delta, **given)
     method = bestarm.method("sharp", problem, agents=3)
     for _ in range(runs):
         state, highest = method.begin(), -math.inf
