@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -13,15 +14,18 @@ from scipy.integrate import quad
 from scipy.stats import binom, gamma, halfnorm, norm
 
 import bestarm
+from bestarm.core.arrays import Flags, Floats
 from bestarm.core.batch import Batch
 from bestarm.core.left_over import left_over
 from bestarm.core.mixture import log_below, log_worths
 from bestarm.core.plan import Plan
-from bestarm.core.scatter import inside_arms, log_squeezed, scatter_bound
+from bestarm.core.scatter import inside_arms, log_squeezed, scatter, scatter_alike, scatter_bound
 from bestarm.core.state import View
 from bestarm.core.stopping.two_by_two import RATIOS, log_tables
 from bestarm.core.tally import Tally
 from bestarm.methods import Method
+
+Scatter = Callable[[Floats, Flags, Batch, float], tuple[float, float]]
 
 
 @pytest.mark.parametrize(("total", "weight", "sigma"), [(2.0, 10.0, 0.3), (-1.5, 4.0, 1.0), (30.0, 900.0, 0.5)])
@@ -276,3 +280,23 @@ def test_without_a_tolerance_all_shares_of_an_arm_s_wealth_add_up_to_1(rows: int
     ones, leaders = np.ones((rows, 3)), np.array([-1, 0, 1, 2, 3])[:rows]
     _, odds, _ = left_over(view, 0.0 * ones, ones, ones, leaders, math.log(1 / 0.05), 0.0)
     assert np.allclose(odds, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("rule", "offset"), [(scatter, 50.0), (scatter_alike, 0.0)])
+def test_sums_of_squares_have_the_degrees_of_freedom_that_are_said(rule: Scatter, offset: float) -> None:
+    """Of arms that are known well, and whose values are right, it is σ²χ² with neither more nor fewer."""
+    random, values, runs = np.random.default_rng(8), np.array([0.3, -1.0, 2.0, 0.0]), 3000
+    pulls, sigma = np.array([1, 2, 5, 3]), 0.7
+    for well in ([True] * 4, [True, False, True, False], [False] * 4, [False, True, False, False]):
+        residuals, freedoms = np.zeros(runs), np.zeros(runs)
+        for run in range(runs):
+            common = offset * random.normal()
+            pairs = zip(values, pulls, strict=True)
+            rewards = [common + value + sigma * random.normal(size=n) for value, n in pairs]
+            sums, squares = (np.array([(one**power).sum() for one in rewards]) for power in (1, 2))
+            batch = Batch(0, np.arange(4), pulls, sums, squares)
+            residuals[run], freedoms[run] = rule(values, np.array(well), batch, 0.0)
+        freedom = freedoms[0]
+        assert (freedoms == freedom).all()
+        assert residuals.mean() / sigma**2 == pytest.approx(freedom, abs=4.0 * math.sqrt(2.0 * freedom / runs))
+        assert residuals.var() / sigma**4 == pytest.approx(2.0 * freedom, rel=0.2)

@@ -97,3 +97,19 @@ def test_intervals_of_differences_hold(kind: str, role: str) -> None:
 def test_two_thirds_of_the_width_would_not_do(kind: str, role: str) -> None:
     off = studies(kind)[role]
     assert (off > 2 / 3).mean() > DELTA
+
+
+@pytest.mark.parametrize("arms", [2, 5])
+def test_each_interval_has_its_own_share_of_delta(arms: int) -> None:
+    """δ/((K−1) j (j+1)) for the j-th leader, δ/(K−1) for the control; few studies have many leaders."""
+    problem = bestarm.Problem([f"arm-{k}" for k in range(arms)], sigma=1.0, delta=DELTA, sites="differ")
+    method, comparisons = bestarm.method("sharp", problem, SITES), Comparisons(arms, control=0)
+    comparisons.bases, weight, rho = [0, 0, 1], 50.0, method.setting.pseudo_count
+    comparisons.accounts = [np.full((2, arms), weight) for _ in comparisons.bases]
+    for row, leader in ((0, 0), (1, 0), (2, 1)):
+        alpha = DELTA / ((arms - 1) * max(row * (row + 1), 1))
+        wanted = np.sqrt(2.0 * (weight + rho) * (np.log(1.0 / alpha) + 0.5 * np.log1p(weight / rho))) / weight
+        shown = differences(method, method.begin(), leader, comparisons)
+        found = shown[0] if row == 0 else shown[-1]
+        assert found.role == ("leader" if row else "control")
+        assert found.radii == pytest.approx(np.full(arms, wanted))
