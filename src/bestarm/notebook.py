@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from bestarm.shown import estimate
+
 ACCENT = "#0072B2"
 WIDTH, LINE, NAMES = 520, 24, 150  # in pixels: a picture, a line of it, and the names at its left
 DASHES = 'stroke="currentColor" stroke-dasharray="4 3"'
@@ -82,6 +84,8 @@ def intervals(rows: Sequence[Row], marked: str, words: str, at: float | None = N
 
     >>> intervals([Row("A", 0.5, 0.4, 0.6)], "A", "means").count("<circle")
     1
+    >>> ">20,003<" in intervals([Row("A", 20003.0, None, None)], "A", "means")
+    True
     """
     known = [row for row in rows if row.value is not None]
     if not known:
@@ -105,7 +109,7 @@ def intervals(rows: Sequence[Row], marked: str, words: str, at: float | None = N
         assert row.value is not None
         shapes.append(f'<circle cx="{across(row.value):.1f}" cy="{y}" r="4" fill="{colour}"/>')
     shapes.append(
-        _text(NAMES, bottom + 14, f"{low:.4g}") + _text(WIDTH - 20, bottom + 14, f"{high:.4g}", "end")
+        _text(NAMES, bottom + 14, estimate(low)) + _text(WIDTH - 20, bottom + 14, estimate(high), "end")
     )
     return _drawing(words, bottom + LINE, "".join(shapes))
 
@@ -135,7 +139,13 @@ def curve(points: Sequence[tuple[float, float]], line: float, words: str, unit: 
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 20 else name[:19] + "…"
+    """A name as long as there is room for; capitals take more of it.
+
+    >>> _short("a" * 20) == "a" * 20, len(_short("A" * 20))
+    (True, 16)
+    """
+    most = 16 if sum(map(str.isupper, name)) > len(name) / 2 else 20
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def _dashes(x: float, bottom: float) -> str:

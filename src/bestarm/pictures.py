@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -15,20 +15,25 @@ from bestarm.verdict import Verdict
 MOST = 40  # arms in a picture
 
 
-def standing_picture(standing: Mapping[str, Any]) -> str:
-    """What speaks against each arm, where the study's test has odds; else nothing."""
+def standing_picture(standing: Mapping[str, Any], order: Sequence[int] | None = None) -> str:
+    """What speaks against each arm, where the study's test has odds; else nothing.
+
+    The leader comes first, then those with the least against them; of two with nothing against them the first
+    in `order`, which are places.
+    """
     if standing["error"] is None:
         return ""
+    arms = standing["arms"] if order is None else [standing["arms"][place] for place in order]
     rows = [
         (arm["arm"], math.log(max(arm["odds"], 1.0)), arm["words"])
-        for arm in sorted(standing["arms"], key=lambda arm: (arm["arm"] != standing["leader"], arm["odds"]))
+        for arm in sorted(arms, key=lambda arm: (arm["arm"] != standing["leader"], max(arm["odds"], 1.0)))
     ]
     return notebook.bars(rows[:MOST], math.log(standing["needed"]), standing["line"])
 
 
-def standing_html(standing: Mapping[str, Any]) -> str:
+def standing_html(standing: Mapping[str, Any], order: Sequence[int] | None = None) -> str:
     """The same, below what can be said now."""
-    return f"<p>{escape(standing['sentence'])}</p>" + standing_picture(standing)
+    return f"<p>{escape(standing['sentence'])}</p>" + standing_picture(standing, order)
 
 
 def means_picture(found: Mapping[str, Any]) -> str:
@@ -63,7 +68,8 @@ def study_html(found: Mapping[str, Any], verdict: Verdict) -> str:
     """A study as a notebook shows it: the verdict, what speaks against each arm, where they lie."""
     title = f"{found['study']}: {found['method']}, {found['state']}, {count(found['uploads'], 'upload')}"
     apart = [f"<p>{escape(sentence)}</p>{picture}" for sentence, picture in difference_pictures(found)[:1]]
-    stands = "" if found["standing"]["error"] is None else standing_html(found["standing"])
+    known = found["standing"]["error"] is not None
+    stands = standing_html(found["standing"], best_first(found)) if known else ""
     table = arm_columns(found)
     return (
         verdict._repr_html_()

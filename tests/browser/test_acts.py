@@ -94,11 +94,26 @@ def test_a_study_is_made_and_a_site_invited(
     expect(page.get_by_role("button", name="Invite a site")).to_be_focused()
     assert call(server, "GET", f"/v1/studies/{name}/tokens")["tokens"][0]["agent"] == "lab-a"
 
+    page.get_by_role("button", name="Invite a site").press("Enter")
+    page.get_by_label("For").select_option("viewer")
+    page.get_by_role("button", name="Make an invitation").press("Enter")
+    link = page.get_by_label("Link", exact=True).input_value()
+    page.keyboard.press("Escape")
+    viewer = open_window(server.url).page
+    viewer.goto(link)  # a viewer has no more than a browser, too
+    expect(viewer.get_by_role("heading", level=1)).to_contain_text(name)
+    expect(viewer.get_by_text("Change…")).to_be_hidden()
+
     change(page, "Tokens…")
-    page.get_by_role("button", name="Revoke the token of lab-a").press("Enter")
+    button = page.get_by_role("button", name="Revoke the token of lab-a")
+    box = button.bounding_box()
+    assert box is not None
+    assert box["height"] < 40  # in one line
+    button.press("Enter")
     page.get_by_role("button", name="Revoke it").press("Enter")
     expect(page.get_by_text("Revoked")).to_be_visible()
-    assert call(server, "GET", f"/v1/studies/{name}/tokens")["tokens"][0]["revoked_at"] is not None
+    tokens = call(server, "GET", f"/v1/studies/{name}/tokens")["tokens"]
+    assert [one["agent"] for one in tokens if one["revoked_at"]] == ["lab-a"]
 
 
 def test_an_invitation_is_copied_without_https_too(server: Process, open_window: Callable[..., Window]) -> None:

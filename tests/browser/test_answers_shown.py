@@ -13,6 +13,13 @@ from serving import Process
 
 from bestarm import Problem
 
+DRAWN = """
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+  (window.drawn ??= []).push([text, ...place]);
+  return write.call(this, text, ...place);
+};
+"""
 MEANS = {"A": 0.9, "B": 0.6, "C": 0.3}
 
 
@@ -103,3 +110,22 @@ def test_who_is_not_said_of_an_end_that_says_it_itself(
         page = open_window(server.url).sign_in(study.viewer)
         happened = page.locator('[data-part="lately"] li').first.locator("span")
         expect(happened.first).to_have_text("The budget was used up (9 samples).")
+
+
+def test_the_axis_of_few_samples_has_each_number_once(
+    server: Process, folder: Path, open_window: Callable[..., Window]
+) -> None:
+    problem = Problem(["A", "B"], name="few", sigma=0.3, means=[0.9, 0.6])
+    with Federation(server, problem, ["oslo"], folder) as study:
+        study.step()
+        assert study.status()["samples"] == 2
+        window = open_window(server.url)
+        window.page.add_init_script(DRAWN)
+        page = window.sign_in(study.viewer)
+        expect(page.get_by_role("region", name="Evidence")).to_contain_text(
+            "After the first one there is none yet."
+        )
+        drawn = [(text, x, y) for text, x, y in page.evaluate("window.drawn") if text]
+        below = max(y for _, _, y in drawn)
+        marks = {(x, text) for text, x, y in drawn if y == below}
+        assert [text for _, text in sorted(marks)] == ["0", "1", "2"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from browsing import Window, axe_source
@@ -79,3 +80,21 @@ def test_it_prints_light_on_sheets(study: Federation, open_window: Callable[...,
     window.page.emulate_media(media="print")
     assert window.page.evaluate("getComputedStyle(document.body).color") == "rgb(23, 27, 33)"
     assert window.page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+
+
+def test_the_widest_table_fits_on_a_sheet(
+    server: Process, folder: Path, open_window: Callable[..., Window]
+) -> None:
+    """Differences, their intervals and percents, odds, and since when an arm is ruled out."""
+    arms = ["a control with a rather long name", "another", "third"]
+    means = [0.5, 0.9, 0.2]
+    problem = bestarm.Problem(arms, name="wide", control=arms[0], sigma=0.3, means=means, delta=0.0001)
+    with Federation(server, problem, ["oslo", "rome"], folder) as study:
+        study.step(6)
+        file = folder / "wide.html"
+        file.write_text(study.admin.send("GET", f"{study.path}/report").text, encoding="utf-8")
+        page = open_window("file://", viewport={"width": 672, "height": 900}).page  # what is left of A4
+        page.goto(f"file://{file}")
+        assert page.get_by_role("region", name="Arms").locator("th[scope=col]").count() == 9
+        page.emulate_media(media="print")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 672

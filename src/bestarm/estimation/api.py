@@ -23,6 +23,7 @@ from bestarm.methods import method as build_method
 from bestarm.notebook import picture, table
 from bestarm.problem import Problem
 from bestarm.problem.aims import check_budget
+from bestarm.shown import count
 from bestarm.simulation.api import check_budget as check_enough
 from bestarm.simulation.api import simulate
 from bestarm.simulation.result import Result, Summary
@@ -131,7 +132,8 @@ class Estimate:
             sent = row.communications.mean
             cells = f"{row.samples.mean:,.0f}", f"{low:,.0f} to {high:,.0f}", f"{sent:,.0f}", f"{row.wrong:,}"
             rows.append((f"{row.gap:.4g}", *cells))
-        title = f"{self.method} on {self.problem.name}: {self.runs:,} runs a gap, {self.agents} agents"
+        how = f"{count(self.runs, 'run')} a gap, {count(self.agents, 'agent')}"
+        title = f"{self.method} on {self.problem.name}: {how}"
         page = table(title, ["gap", "samples", "5 % to 95 %", "communications", "wrong"], rows)
         page += f"<p>{escape(self.assumption)}</p>"
         try:

@@ -16,6 +16,7 @@ from bestarm.core.rules import Value as Parameter
 from bestarm.errors import UserError
 from bestarm.notebook import picture, table
 from bestarm.problem import Problem
+from bestarm.shown import count
 from bestarm.simulation.outcome import Outcome, is_wrong
 from bestarm.simulation.worlds.world import PLAIN, World
 from bestarm.tables import to_pandas
@@ -180,7 +181,7 @@ class Result:
     def _title(self) -> str:
         undecided = f", {self.unfinished} undecided" if self.unfinished else ""
         return (
-            f"{self.method} on {self.problem.name}: {self.runs:,} runs, {self.agents} agents, "
+            f"{self.method} on {self.problem.name}: {count(self.runs, 'run')}, {count(self.agents, 'agent')}, "
             f"{self.wrong} wrong{undecided}"
         )
 

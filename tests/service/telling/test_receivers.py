@@ -15,7 +15,7 @@ from listening import Hook, Post, certificate
 from bestarm.errors import UserError
 from bestarm.service.telling import mail as mailing
 from bestarm.service.telling import webhook as hooking
-from bestarm.service.telling.mail import Mail, Tls
+from bestarm.service.telling.mail import Mail, Tls, letter
 from bestarm.service.telling.receiver import NotTold
 from bestarm.service.telling.webhook import Webhook
 
@@ -28,6 +28,7 @@ BODY = {
     "sentence": "The study was closed (Übung macht \u202e den Meister).",
     "state": "closed",
     "samples": 1234,
+    "reason": "closed",
     "by": "admin 7f",
 }
 TEXT = json.dumps(BODY, ensure_ascii=False)
@@ -90,6 +91,12 @@ def test_a_webhook_that_is_away_or_hangs(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_webhook_that_can_not_be(url: str, secret: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         Webhook(url, secret)
+
+
+def test_a_letter_names_who_closed_a_study_if_somebody_did() -> None:
+    spent = BODY | {"reason": "budget", "by": "budget"}
+    said = [letter(body, "bestarm@example.org", ("ada@example.org",)).get_content() for body in (BODY, spent)]
+    assert ["By " in text for text in said] == [True, False]
 
 
 def test_a_letter_in_the_clear_through_the_own_machine() -> None:

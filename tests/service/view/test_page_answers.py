@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from ledgers import Followed
 import bestarm
 from bestarm.core.tally import Tally
 from bestarm.intervals import intervals
+from bestarm.pictures import standing_picture
 from bestarm.protocol.entries import ArmAdded, ArmWithdrawn, Close, Correction, Entry, Join, Upload
 from bestarm.service.storage import clock
 from bestarm.service.storage.study.overview import Charter
@@ -363,3 +365,13 @@ def test_one_rounding() -> None:
     found = told.shown()
     assert found["progress"] == share(found["verdict"]["evidence"])
     assert f"with {found['progress']} of the evidence" in str(told.ledger.server.verdict)
+
+
+def test_a_picture_has_arms_with_nothing_against_them_in_the_order_of_the_table() -> None:
+    arms = [
+        {"arm": arm, "odds": odds, "words": ""}
+        for arm, odds in (("C", 0.5), ("D", 30.0), ("B", 0.9), ("A", 0.7))
+    ]
+    standing = {"arms": arms, "leader": "A", "error": 1.0, "needed": 20.0, "line": "20 to 1 rules out"}
+    drawn = standing_picture(standing, [3, 2, 0, 1])
+    assert re.findall(">([A-D])<", drawn) == ["A", "B", "C", "D"]

@@ -91,7 +91,7 @@ def letter(body: dict[str, Any], sender: str, to: tuple[str, ...]) -> EmailMessa
     message["Date"] = format_datetime(clock.read(body["at"]))
     message["Message-ID"] = f"<{body['id']}@{sender.rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"
-    why = [f"By {body['by']}."] if body.get("by") else []
+    why = [f"By {body['by']}."] if body.get("reason") == "closed" else []  # a budget is nobody
     where = f"Study {body['study']} is {body['state']}, after {count(body['samples'], 'sample')}."
     message.set_content("\n".join([body["sentence"], "", *why, where]) + "\n")
     return message

@@ -22,26 +22,22 @@ export async function invite(study, changed) {
   await shown(study, made);
 }
 
-/** The address of a site's bench; the token is behind the #, which no server sees. */
+/** The address of a site's bench, or of the study; the token is behind the #, which no server sees. */
 const link = (study, token) =>
   `${location.origin}${location.pathname}#/join/${encodeURIComponent(study)}/${encodeURIComponent(token)}`;
 
 async function shown(study, { token, role, agent }) {
   const site = role === "agent";
   const parts = [make("p", {}, "This is shown once. Whoever has it can act as this ", site ? "site" : "viewer", ", so pass it on in person or by a safe way.")];
-  if (site) parts.push(kept("Link", link(study, token)));
-  parts.push(kept("Token", token));
   const picture = make("img", { className: "qr", alt: "The link as a QR code", hidden: true });
-  if (site) parts.push(picture);
+  parts.push(kept("Link", link(study, token)), kept("Token", token), picture);
   const closed = tell(`Invitation for ${site ? agent : "a viewer"}`, parts, "I have passed it on", "main");
-  if (site) {
-    try {
-      const drawn = await call("v1/qr", { method: "POST", body: { text: link(study, token) } });
-      picture.src = URL.createObjectURL(await drawn.blob());
-      picture.hidden = false;
-    } catch {
-      picture.remove(); // the link is there
-    }
+  try {
+    const drawn = await call("v1/qr", { method: "POST", body: { text: link(study, token) } });
+    picture.src = URL.createObjectURL(await drawn.blob());
+    picture.hidden = false;
+  } catch {
+    picture.remove(); // the link is there
   }
   await closed;
   if (picture.src) URL.revokeObjectURL(picture.src);

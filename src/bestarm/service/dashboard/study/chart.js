@@ -88,7 +88,7 @@ export class Chart {
       points.forEach(([x, y]) => ctx.lineTo(x, y));
     };
     const about = Math.max(width / unit / ROOM, 1);
-    const below = this.time ? moments(this.range.x, about) : numbers(this.range.x, about).map((value) => [value, count(value), ""]);
+    const below = this.time ? moments(this.range.x, about) : numbers(this.range.x, about).filter(Number.isInteger).map((value) => [value, count(value), ""]);
     Object.assign(ctx, { textAlign: "center", textBaseline: "top" });
     for (const [value, upper, lower] of below) {
       const x = Math.round(this.valToPos(value, "x", true));

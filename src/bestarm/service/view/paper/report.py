@@ -22,7 +22,18 @@ from bestarm.service.view.paper.report_style import POLICY, STYLE
 from bestarm.service.view.said.ending import sentence
 from bestarm.service.view.said.since import Since, ruled_out_since
 from bestarm.service.view.status import status
-from bestarm.shown import ArmColumns, arm_columns, count, limits, moment, number, percent, settings, so_far
+from bestarm.shown import (
+    ArmColumns,
+    arm_columns,
+    best_first,
+    count,
+    limits,
+    moment,
+    number,
+    percent,
+    settings,
+    so_far,
+)
 
 TEMPLATE = "report.html.jinja"
 MOST_REPLAYED = 10_000  # entries: looking at each takes about as long as it took to take them
@@ -52,7 +63,7 @@ def report(overview: Overview, rows: Iterable[Any], now: datetime, stale_after: 
         arms=_arms(found, since),
         since=since is not None and found["standing"]["error"] is not None,
         notes=_notes(overview, short),
-        odds=Markup(pictures.standing_picture(found["standing"])),
+        odds=Markup(pictures.standing_picture(found["standing"], best_first(found))),
         differences=[(words, Markup(drawn)) for words, drawn in pictures.difference_pictures(found)],
         means=Markup("" if found["differences"] else pictures.means_picture(found)),
         evidence=Markup(pictures.evidence_picture(found)),
