@@ -21,5 +21,7 @@ def picture(page: str, name: str, height: int = 1100) -> None:
     with browsing() as browser:
         opened = browser.new_page(viewport={"width": 960, "height": height}, color_scheme="light")
         opened.goto(Path(page).resolve().as_uri())
+        fits = "[...document.querySelectorAll('.wide')].every((one) => one.scrollWidth <= one.clientWidth)"
+        assert opened.evaluate(fits), "a table is cut off"
         opened.screenshot(path=target)
     assert target.stat().st_size > SMALLEST

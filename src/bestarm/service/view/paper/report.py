@@ -47,6 +47,7 @@ def report(overview: Overview, rows: Iterable[Any], now: datetime, stale_after: 
     found = status(overview, now, stale_after)
     short = overview.length <= MOST_REPLAYED
     since = ruled_out_since(overview.study.method, rows) if short else None
+    table = _arms(found, since)
     versions = {"bestarm": __version__, "protocol": str(PROTOCOL), "storage": STORAGE}
     return _template().render(
         found=found,
@@ -60,8 +61,8 @@ def report(overview: Overview, rows: Iterable[Any], now: datetime, stale_after: 
         answer=answer(found),
         beside=_beside(found),
         promise=found["promise"].splitlines(),
-        arms=_arms(found, since),
-        since=since is not None and found["standing"]["error"] is not None,
+        arms=table,
+        odds_column=next((place for place, head in enumerate(table.heads) if head.startswith("odds; ")), None),
         notes=_notes(overview, short),
         odds=Markup(pictures.standing_picture(found["standing"], best_first(found))),
         differences=[(words, Markup(drawn)) for words, drawn in pictures.difference_pictures(found)],

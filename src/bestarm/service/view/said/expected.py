@@ -71,7 +71,7 @@ def _row(row: Expectation, gap: float | None, problem: Problem) -> dict[str, Any
     low, high = round(row.samples.low), round(row.samples.high)
     spent = row.spending
     share = 0.0 if spent is None else 100.0 * spent.share
-    decides = "" if spent is None else f" In {share:.0f} % of them {spent.budget:,} are enough."
+    decides = "" if spent is None else f" In {share:.0f} % of such studies {spent.budget:,} are enough."
     return {
         "gap": row.gap,
         "mean": row.samples.mean,
