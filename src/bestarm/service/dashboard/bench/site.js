@@ -270,10 +270,14 @@ export class Site {
     }
   }
 
-  /** Join, which is how a site that comes back asks again; what it knows and what the server knows must agree. */
+  /**
+   * Join, which is how a site that comes back asks again; what it knows and what the server knows must agree.
+   * Whether the server had lost something, and has it again.
+   */
   async #meet() {
     let { said, answer } = await this.#join();
-    if (await this.#sendLost(answer)) ({ said, answer } = await this.#join());
+    const lost = await this.#sendLost(answer);
+    if (lost) ({ said, answer } = await this.#join());
     await this.#change((site) => {
       const { agent, terms, checks, reply, sequence } = answer;
       if (!site.terms) Object.assign(site, fresh(terms, agent, checks.bets), { study: answer.study });
@@ -301,6 +305,7 @@ export class Site {
       this.#leaveOut(site, reply);
     });
     this.#met = same(said, this.now.said);
+    return lost;
   }
 
   async #join() {
@@ -346,7 +351,13 @@ export class Site {
         await this.wire.reach();
         await this.#change((site) => (site.uploads[0].sent = true)); // from now on it is not changed any more
       }
-      const { reply } = await this.#call("uploads", this.now.uploads[0].body);
+      let reply;
+      try {
+        ({ reply } = await this.#call("uploads", this.now.uploads[0].body));
+      } catch (error) {
+        if (error.code === "gap" && (await this.#meet())) continue;
+        throw error;
+      }
       await this.#change((site, batches) => {
         const { body, plan, told } = receive(site, reply);
         batches.push([body.sequence, { plan, told, body }]);
@@ -372,6 +383,7 @@ export class Site {
           this.notice = `a correction waits, since the server does not take it now: ${error.message}`;
           return;
         }
+        if (await this.#meet()) continue; // it was put back from a backup, and may have lost what is corrected
         sentence = `${REFUSED}${error.message}`;
       }
       const { number, ...kept } = fix;
