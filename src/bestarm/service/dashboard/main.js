@@ -1,4 +1,4 @@
-// Which page is shown: sign in, the list, a study, or a new one; the address says which, and never holds the token.
+// Which page is shown: sign in, the list, a study, or a new one; the address says which, without the token.
 
 import { read, Refusal } from "./shared/api.js";
 import { part, say, show } from "./shared/dom.js";
@@ -35,7 +35,7 @@ async function open() {
   else await listPage(refused, signal, admin);
 }
 
-/** Whether the token is an administrator's; while the server can't be reached, nothing to act with is shown. */
+/** Whether the token is an administrator's; while the server is away, nothing to act with is shown. */
 async function mayAct(signal) {
   try {
     return (await read("v1/token", { signal })).role === "admin";

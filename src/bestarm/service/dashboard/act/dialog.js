@@ -1,4 +1,4 @@
-// A dialog that asks once. A refusal is said inside it, so that nothing typed is lost; the focus goes back where it was.
+// A dialog that asks once. A refusal is said inside it, so nothing typed is lost; the focus goes back where it was.
 
 import { make, say } from "../shared/dom.js";
 

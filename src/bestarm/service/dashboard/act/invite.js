@@ -1,4 +1,4 @@
-// Invitations: a token that is shown once, as a link and as a QR code; and all tokens of a study, to be revoked.
+// Invitations: a token that is shown once, as a link and a QR code; and a study's tokens, to be revoked.
 
 import { at, call, read, send } from "../shared/api.js";
 import { announce, make } from "../shared/dom.js";
@@ -22,7 +22,7 @@ export async function invite(study, changed) {
   await shown(study, made);
 }
 
-/** The address at which a site takes its place at the bench; the token is behind the #, which no server sees. */
+/** The address of a site's place at the bench; the token is behind the #, which no server sees. */
 const link = (study, token) =>
   `${location.origin}${location.pathname}#/join/${encodeURIComponent(study)}/${encodeURIComponent(token)}`;
 

@@ -1,4 +1,4 @@
-// A site's state machine, as `protocol/agent.py` has it, on plain values: each verb changes the state that it is given.
+// A site's state machine, as `protocol/agent.py`, on plain values: each verb changes the state that it is given.
 // A plan is [[arm, how often, rival]]; a batch in hand has its plan, what is left of it, what is open and what was told.
 
 /** Something that a person should do otherwise, in a sentence. */
@@ -56,7 +56,7 @@ function together({ left, plan, dropped }, items) {
   return total(left.filter((one) => one.item === left[0].item).map(({ often }) => often));
 }
 
-/** Up to `n` trials, drawn with `chance` from what is left of the plan; with items whole ones, and one at least. */
+/** Up to `n` trials, drawn with `chance` from what is left of the plan; with items whole ones, at least one. */
 export function ask(site, n, chance) {
   const { items } = site.terms;
   const trials = [];
@@ -145,7 +145,7 @@ export function closeBatch(site, batch) {
   site.batches.splice(site.batches.indexOf(batch), 1);
 }
 
-/** Take the server's answer: it answers the first upload that waits, which is returned; without one it is news. */
+/** Take the server's answer to the first upload that waits, which is returned; without one it is news. */
 export function receive(site, reply) {
   if (reply.problem !== site.terms.fingerprint) throw new Error("the reply is for another problem");
   const event = reply.kind === "stop" ? "STOP" : "PLAN";

@@ -1,4 +1,4 @@
-// The bench: what to do next as a table, with a field for each reward. What is typed is in the journal first.
+// The bench: what to do next as a table, with a field for each reward. What is typed is kept first.
 
 import { read, Refusal } from "../shared/api.js";
 import { announce, make, part, say, show } from "../shared/dom.js";
@@ -42,7 +42,7 @@ async function knownAs({ study, agent }) {
   return study;
 }
 
-/** Resolves once this tab is the only one at the bench; where browsers have no locks, the journal sees to it. */
+/** Resolves once this tab is alone at the bench; where browsers have no locks, the journal sees to it. */
 function alone(name, signal, wait) {
   if (!navigator.locks) return Promise.resolve();
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 // Where a trial goes on a plate, and which trials the table shows.
 
-/** The plate, counted from 1, the trial it begins with, and the well of one whose batch begins with `first`; as `bestarm/wells.py`. */
+/** The plate from 1, the trial it begins with, and the well of one whose batch begins with `first`, as `bestarm/wells.py`. */
 export function place(number, first, size, plate, layouts) {
   const at = number - first;
   if (at >= size) return { plate: 1 + Math.floor((first - 1) / plate), begin: first, well: "" };
@@ -12,7 +12,7 @@ export function place(number, first, size, plate, layouts) {
   return { plate: 1 + Math.floor((begin - 1) / plate), begin, well };
 }
 
-/** The trials of the plates in hand, open or told, plate by plate; once all are told, those of the last. */
+/** The trials of the plates in hand, open or told, by plate; once all are told, those of the last. */
 export function platesOf({ batches, checks, said }) {
   const rows = batches.flatMap(({ first, size, open, told }) =>
     [...open, ...told].map((one) => ({ reward: null, ...one, ...place(one.trial, first, size, said.plate ?? size, checks.plates) })),
@@ -29,7 +29,7 @@ export const apart = (rows) => [...new Set(rows.map(({ begin }) => begin))].map(
 /** How many plates have trials that are open. */
 export const inHand = (site) => apart(platesOf(site).filter(({ reward }) => reward === null)).length;
 
-/** A worksheet's lines, the first being its header; the columns are those of the package's own worksheets. */
+/** A worksheet's lines, the first its header; the columns are those of the package's own worksheets. */
 export function worksheet(site, rows) {
   const { terms, study, agent } = site;
   const columns = { trial: "trial" };

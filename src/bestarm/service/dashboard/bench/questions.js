@@ -36,7 +36,7 @@ export async function cannot(site) {
   else await site.cannot(which.value, why.value);
 }
 
-/** Fields for how large plates are and how many there are at once, and what they say: two numbers. */
+/** Fields for how large plates are and how many at once, and what they say: two numbers. */
 export function sizes(site) {
   const { plate } = site.now.said;
   const one = field("plate", { type: "number", min: 1, required: true, value: plate ?? SIZES[0] });

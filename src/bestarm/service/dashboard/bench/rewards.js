@@ -1,4 +1,4 @@
-// What was typed, as a reward: read, checked and doubted as at any site. All limits come from the server's `checks`.
+// What was typed, as a reward: read, checked and doubted as at any site, within the server's `checks`.
 
 import { SiteError } from "./agent.js";
 
@@ -53,7 +53,7 @@ function median(sorted) {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Whether a number is far from all earlier ones, as a slip of the pen is; see `bestarm/doubt.py`. */
+/** Whether a number is far from all earlier ones, as a slip is; see `bestarm/doubt.py`. */
 export function isFar(value, earlier, rule, several) {
   if (earlier.length < (rule.noise > 0 ? 1 : 2)) return false;
   const middle = median([...earlier].sort((a, b) => a - b));
@@ -77,7 +77,7 @@ function short(x) {
   return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** A question about measurements that are far from what this site has told before; empty if there is none. */
+/** A question about measurements far from what this site has told before; empty if there is none. */
 export function doubt(arm, values, told, checks) {
   const rule = checks.doubt;
   if (checks.limits[0].only) return "";

@@ -1,4 +1,4 @@
-// A site: its journal, the agent's state in it, and the server that it is about, as `client/lab.py` and `exchange.py`.
+// A site: its journal, the agent's state in it, and its server, as `client/lab.py` and `exchange.py`.
 
 import { ask, closeBatch, drop, fresh, giveBack, leftOfNext, openTrials, receive, SiteError, tallyOf, tell, toHandOut } from "./agent.js";
 import { checked, Items } from "./items.js";
@@ -133,7 +133,7 @@ export class Site {
     });
   }
 
-  /** Every reward as it counts now, in the order of telling; `batch` is the number of its upload, 0 for none. */
+  /** Every reward as it counts now, in the order of telling; `batch` is that of its upload, or 0. */
   get told() {
     const { uploads = [], batches = [] } = this.now;
     const sent = [...this.journal.batches].sort(([a], [b]) => a - b).map(([batch, { told }]) => [batch, told]);
@@ -178,7 +178,7 @@ export class Site {
     });
   }
 
-  /** Change what was told: unseen until it was sent, then as a message. False if it was so already. */
+  /** Change what was told: unseen until it was sent, then as a message. False if it was so. */
   correct(number, values, reason = "", sure = false) {
     return this.#change((site, _, fixes) => {
       const { arm, batch, reward, measured } = this.#told(number);
@@ -202,7 +202,7 @@ export class Site {
     });
   }
 
-  /** The experiment failed or can't be done: its place is handed out again, at once, as a new trial. */
+  /** The experiment failed or can't be done: its place is handed out again as a new trial. */
   giveBack(number) {
     return this.#change((site) => {
       giveBack(site, number);
@@ -239,7 +239,7 @@ export class Site {
 
   // What passes between it and the server
 
-  /** Send what is complete and fetch what is new; whoever asks while it goes on waits for the same. */
+  /** Send what is complete and fetch what is new; whoever asks meanwhile waits for the same. */
   sync() {
     this.#speaking ??= this.#speak().finally(() => (this.#speaking = null));
     return this.#speaking;
@@ -270,10 +270,7 @@ export class Site {
     }
   }
 
-  /**
-   * Join, which is how a site that comes back asks again; what it knows and what the server knows must agree.
-   * Whether the server had lost something, and has it again.
-   */
+  /** Join, as a site that comes back does; both must agree. Whether the server had lost something. */
   async #meet() {
     let { said, answer } = await this.#join();
     const lost = await this.#sendLost(answer);
@@ -337,7 +334,7 @@ export class Site {
     return lost.length > 0;
   }
 
-  /** Begin nothing with arms that this site can't do, and close what is open of arms that were withdrawn. */
+  /** Begin nothing with arms that this site can't do, and close what is open of withdrawn ones. */
   #leaveOut(site, { withdrawn = [] }) {
     site.plan = site.plan.filter(([arm]) => !site.said.cannot.includes(arm));
     if (!site.verdict) drop(site, withdrawn);
@@ -351,13 +348,11 @@ export class Site {
         await this.wire.reach();
         await this.#change((site) => (site.uploads[0].sent = true)); // from now on it is not changed any more
       }
-      let reply;
-      try {
-        ({ reply } = await this.#call("uploads", this.now.uploads[0].body));
-      } catch (error) {
-        if (error.code === "gap" && (await this.#meet())) continue;
-        throw error;
-      }
+      const answer = await this.#call("uploads", this.now.uploads[0].body).catch(async (error) => {
+        if (error.code !== "gap" || !(await this.#meet())) throw error;
+      });
+      if (!answer) continue;
+      const { reply } = answer;
       await this.#change((site, batches) => {
         const { body, plan, told } = receive(site, reply);
         batches.push([body.sequence, { plan, told, body }]);
@@ -366,7 +361,7 @@ export class Site {
     }
   }
 
-  /** A correction goes before the next upload, so that no mistake is left that it could decide with. */
+  /** A correction goes before the next upload, which could decide with the mistake. */
   async #sendFixes() {
     let over = false;
     for (;;) {
@@ -383,7 +378,7 @@ export class Site {
           this.notice = `a correction waits, since the server does not take it now: ${error.message}`;
           return;
         }
-        if (await this.#meet()) continue; // it was put back from a backup, and may have lost what is corrected
+        if (await this.#meet()) continue; // it had lost what is corrected
         sentence = `${REFUSED}${error.message}`;
       }
       const { number, ...kept } = fix;

@@ -5,7 +5,7 @@ import { at, Refusal } from "../shared/api.js";
 const VERSION = 2;
 const PATIENCE = 30_000; // ms that a server gets to answer
 
-/** Nobody answered, or nobody could; nothing is known about what happened, and the same may be sent again. */
+/** Nobody answered, or could; nothing is known about what happened, and the same may be sent again. */
 export class Away extends Error {}
 
 export const speaks = (version) => version === VERSION;

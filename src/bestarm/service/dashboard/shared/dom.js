@@ -1,6 +1,6 @@
 // Elements from values. Text goes in as text: nothing here, or anywhere in these files, parses markup.
 
-// What does not show, or shows others otherwise, as `names.py` has it; new studies have none of it in their names.
+// What does not show, or shows others otherwise, as in `names.py`; new studies have none of it in names.
 const HIDDEN =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\uffa0\ufdd0-\ufdef\ufe00-\ufe0f\ufff0-\ufff8\ufffe\uffff\u{16fe4}\u{1d159}\u{e0000}-\u{e0fff}]/gu;
 
@@ -8,7 +8,7 @@ const HIDDEN =
 export const visible = (name) =>
   name.replace(HIDDEN, (found) => `\\u${found.codePointAt(0).toString(16).padStart(4, "0")}`);
 
-/** A new element: properties where it has them, attributes otherwise; children are nodes or text. In a bdi is a name. */
+/** A new element: properties where it has them, else attributes; children are nodes or text. In a bdi is a name. */
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {

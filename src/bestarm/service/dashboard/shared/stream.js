@@ -7,7 +7,7 @@ const STEADY = 5_000; // ms after which a connection counts as a good one
 const LONGEST = 30_000; // ms between two tries
 const NAP = 60_000; // ms after which a page that nobody sees lets go: a browser has six connections for a server
 
-/** How long to wait before try number n, with some chance in it so that not all pages come at once. */
+/** How long to wait before try number n, with chance in it so that not all pages come at once. */
 export const pause = (n, chance = Math.random()) => Math.min(500 * 2 ** n, LONGEST) * (0.75 + 0.5 * chance);
 
 /**

@@ -63,7 +63,7 @@ export function bytes(n) {
   return `${value.toFixed(value < 10 ? 1 : 0)} ${["", "kB", "MB", "GB", "TB"][power]}`;
 }
 
-/** A share in whole percents, as the server rounds it: 100 % only for all of it, 0 % only for nothing. */
+/** A share in whole percents, as the server rounds it: 100 % only for all, 0 % only for nothing. */
 export function percent(share) {
   if (share >= 1) return "100 %";
   const rounded = Math.floor(100 * Math.max(share, 0) + 0.5);

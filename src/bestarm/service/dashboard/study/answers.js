@@ -1,4 +1,4 @@
-// What a coordinator asks, as the server answers it: sentences, a picture by site, and what happened lately.
+// What a coordinator asks, as the server answers it: sentences, a picture by site, what happened lately.
 
 import { make, moment, part, say } from "../shared/dom.js";
 import { ago, fixed, decimals, named } from "../shared/words.js";
@@ -70,7 +70,7 @@ function meter(share, name) {
   return make("div", { className: "meter", role: "img", "aria-label": `${name}: ${Math.round(100 * share)} % gone` }, bar);
 }
 
-/** A line for each site: its difference, about where it lies, and 0 as the line between better and worse. */
+/** A line for each site: its difference, about where it lies, and 0 between better and worse. */
 function bySite({ leader, other, sites }) {
   const shown = sites.slice(0, MOST_SITES);
   const low = Math.min(0, ...shown.map((site) => site.low));

@@ -156,7 +156,7 @@ export class Arms {
   }
 }
 
-/** A difference in percent of what it is taken to; only the estimate, since nothing bounds the ratio. */
+/** A difference in percent of what it is taken to; the estimate only, since nothing bounds the ratio. */
 const relative = (share) => (share === null || share === undefined ? "" : ` · ${share < 0 ? "−" : "+"}${fixed(Math.abs(share), 1)} %`);
 
 /** What an arm is, where the problem says so. */

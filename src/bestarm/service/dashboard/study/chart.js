@@ -46,7 +46,7 @@ function moments([low, high], about) {
 }
 
 export class Chart {
-  /** `ranges` gives the ends of both axes, `draw` draws what belongs on top, `point` hears where the pointer is. */
+  /** `ranges` gives the ends of both axes, `draw` draws what is on top, `point` hears where the pointer is. */
   constructor(box, { time, ranges, draw, point }) {
     Object.assign(this, { box, time, ranges, draw, point, cursor: { idx: null, left: -1 }, data: [[], []] });
     this.canvas = make("canvas");

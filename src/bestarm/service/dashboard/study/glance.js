@@ -1,4 +1,4 @@
-// What a coordinator wants to know first: does it run, who leads, how sure, how much longer, who is silent.
+// What a coordinator asks first: does it run, who leads, how sure, how much longer, who is silent.
 
 import { announce, make, part, say } from "../shared/dom.js";
 import { ago, bytes, count, counted, duration, durations, more, named, percent } from "../shared/words.js";

@@ -12,10 +12,10 @@ const INDEX = 2;
 const EVIDENCE = 3;
 const TIME = 4;
 
-/** What the study's test says of itself: its evidence, or the breaking index of the paper's methods. */
+/** What the study's test says of itself: evidence, or the breaking index of the paper's methods. */
 export const shown = (status) => (status.shows === "evidence" ? EVIDENCE : INDEX);
 
-/** The highest value of the breaking index that the chart shows: the first wild ones are cut off. */
+/** The highest breaking index that the chart shows: the first wild ones are cut off. */
 export function ceiling(values, target) {
   const known = values.filter((value) => value !== null);
   if (!known.length) return target + 1;
@@ -155,7 +155,7 @@ export class Progress {
     if (this.plot && this.plot.width !== this.size().width) this.redraw();
   }
 
-  /** The last rows as text, for those who can't see the chart; only while somebody has it open. */
+  /** The last rows as text, for those who can't see the chart; only while it is open. */
   table() {
     if (!this.numbers.open || !this.history) return;
     const rows = this.history.slice(-LATEST).reverse().map((row) =>

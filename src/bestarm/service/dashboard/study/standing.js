@@ -1,4 +1,4 @@
-// Where every arm stands: a bar that grows with the odds against it, toward the line that rules it out.
+// Where every arm stands: a bar that grows with the odds against it, to the line that rules it out.
 
 import { mark, MARKS } from "./arms.js";
 import { make, part, say } from "../shared/dom.js";
@@ -6,7 +6,7 @@ import { cell, Paged } from "../shared/paged.js";
 
 const LINE = 75; // per cent of the track: where an arm is ruled out
 
-/** How far a bar reaches, in per cent of the track; the logarithm of the odds grows with the samples. */
+/** How far a bar reaches, in per cent; the logarithm of the odds grows with the samples. */
 export const reach = (odds, needed) => Math.min(Math.max(Math.log(odds) / Math.log(needed), 0) * LINE, 100);
 
 /** Who may still be the best comes first: the leader, then those with the least against them, then the best. */
