@@ -13,12 +13,12 @@ import pytest
 from postgres import Postgres, postgres
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, OperationalError
-from stored import PROBLEM, assert_replays, create, look, send
+from stored import PROBLEM, assert_replays, create, look, pause, send
 from uploads import batch, small_problem
 
 import bestarm
 from bestarm.core.tally import Tally
-from bestarm.errors import Refused
+from bestarm.errors import Refused, ServiceError
 from bestarm.protocol.entries import ArmWithdrawn, Correction, Join, Upload
 from bestarm.protocol.fold import Fold
 from bestarm.protocol.server import Server
@@ -215,6 +215,21 @@ def test_a_state_that_does_not_fit_is_thrown_away(opened: Any, change: str) -> N
     same(before, after)
 
 
+def test_a_state_of_a_study_that_was_changed_is_no_state_of_it(opened: Any) -> None:
+    """Somebody who has the database can't make a promise weaker behind what was kept."""
+    storage = opened()
+    long_study(storage)
+    with storage.engine.begin() as connection:
+        weaker = "UPDATE studies SET problem = replace(problem, '\"delta\": 0.05', '\"delta\": 0.5')"
+        assert connection.execute(text(weaker)).rowcount == 1
+    fresh = opened()
+    study = fresh.find(PROBLEM.name)
+    assert study is not None
+    assert study.problem.delta == 0.5
+    with pytest.raises(ServiceError, match="its digest is another"):
+        look(fresh, study)
+
+
 def test_a_repeat_is_a_look_up(opened: Any) -> None:
     storage = opened()
     study, answers = long_study(storage)
@@ -373,6 +388,25 @@ def test_a_long_log_is_read_again_outside_of_the_transaction(opened: Any, change
     assert overview.total == model.total
     assert overview.verdict == model.verdict
     same(overview, look(opened(), study))
+
+
+def test_corrections_that_come_at_once_read_a_long_log_once_each(opened: Any) -> None:
+    """Each changes what the next would have read."""
+    storage = opened()
+    study, _ = long_study(storage)
+    wrong = Tally.of([1, 2, 3], [0.1, 0.2, 0.3])
+    fixes = [Correction(f"c{number}", "admin", "lab-0", number, wrong) for number in range(1, 9)]
+    with patch.object(log, "FEW", 10), folds() as count:
+        with pause(storage):
+            waiting = [storage.change(study, fix) for fix in fixes]
+        overviews = [one.result()[1] for one in waiting]
+    assert count[0] == len(fixes) * UPLOADS
+    model = Server(study.method)
+    for upload in uploads():
+        model.append(upload)
+    for fix in fixes:
+        model.append(fix)
+    assert overviews[-1].total == model.total
 
 
 def test_a_plan_of_many_arms_is_kept_once_and_short(opened: Any) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
 from stored import PROBLEM, assert_replays, create, log_of, look, pause, send
 from uploads import batch, small_problem
 
@@ -109,6 +111,38 @@ def test_reads_say_that_the_storage_is_away(storage: Storage) -> None:
         with pytest.raises(Refused) as refusal:
             read()
         assert (refusal.value.code, refusal.value.status) == ("storage", 503)
+
+
+def test_reads_that_get_no_connection_say_so_too(storage: Storage) -> None:
+    """A database that does not answer holds all that there are."""
+    study = create(storage)
+    with ExitStack() as stack, patch.object(storage.engine.pool, "_timeout", 0.05):
+        with suppress(NoConnection):
+            while True:
+                stack.enter_context(storage.engine.connect())
+        for read in (storage.names, storage.ping, lambda: list(storage.entries(study, 1))):
+            with pytest.raises(Refused) as refusal:
+                read()
+            assert (refusal.value.code, refusal.value.status) == ("storage", 503)
+    assert storage.names() == [study.name]
+
+
+def test_a_database_that_is_damaged_is_a_storage_that_is_away(tmp_path: Path) -> None:
+    path = tmp_path / "bestarm.db"
+    with closing(Storage(f"sqlite:///{path}")) as storage:
+        study = create(storage)
+        with storage.engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        with path.open("r+b") as file:
+            file.seek(4096)
+            file.write(b"\xff" * (path.stat().st_size - 4096))
+        for attempt in (
+            lambda: storage.take(study, batch(PROBLEM, "lab-a", 1)).result(),
+            lambda: storage.token("x"),
+        ):
+            with pytest.raises(Refused) as refusal:
+                attempt()
+            assert (refusal.value.code, refusal.value.status) == ("storage", 503)
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])

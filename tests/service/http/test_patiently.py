@@ -23,7 +23,7 @@ def test_an_export_is_written_while_the_writer_is_busy(world: Any, monkeypatch: 
     for sequence in range(1, 12):
         storage.take(study, batch(small_problem(), "lab-a", sequence, size=1)).result()
     overview, pages = look(storage, study), []
-    monkeypatch.setattr(log, "FROM", log.FROM.limit(3))
+    monkeypatch.setattr(log, "TOGETHER", 3)
     real = storage._rows
 
     def counted(*asked: Any) -> Any:

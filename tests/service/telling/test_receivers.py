@@ -110,7 +110,7 @@ def test_a_letter_in_the_clear_through_the_own_machine() -> None:
     assert letter["Subject"] == "ligands: the study was closed"
     assert letter["Message-ID"] == "<5f0c@example.org>" == post.arrived[1][3]["Message-ID"]
     text = letter.get_payload(decode=True).decode()
-    assert text.startswith("The study was closed (Übung macht")
+    assert text.startswith("The study was closed (Übung macht \\u202e den Meister).")
     assert "By admin 7f." in text
     assert "after 1,234 samples." in text
 

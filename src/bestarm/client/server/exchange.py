@@ -23,6 +23,7 @@ from bestarm.protocol.version import check_server
 
 CLOSED = "closed"  # how the server says that a person has closed the study
 OTHER_JOURNAL = "other-journal"  # and that this one is not this agent's
+GAP = "gap"  # and that it lacks an earlier upload
 log = logging.getLogger("bestarm.client")
 MOST_IN_HAND = 1000  # batches of a site, by itself: who asks for more has forgotten to tell
 
@@ -141,6 +142,10 @@ class Exchange:
                     with self.lock:
                         self.journal.forget_sent()
                 raise
+            except Refused as error:
+                if error.code == GAP and self._meet():
+                    continue
+                raise
             with self.lock:
                 reply = self._reply(answer, terms)
                 self._receive(reply, (body, answer))
@@ -176,6 +181,8 @@ class Exchange:
                     self.notice = f"a correction waits, since the server does not take it now: {error}"
                     log.warning("%s", self.notice)
                     return
+                if self._meet():
+                    continue  # it was put back from a backup, and may have lost what is corrected
                 answer = {"refused": True, "sentence": f"the server refused the correction: {error}"}
             with self.lock:
                 self.journal.acknowledge(fix.number, answer)
@@ -265,13 +272,17 @@ class Exchange:
             self._study = only_study(self.connection)
         return self._study
 
-    def _meet(self) -> None:
-        """Join, which is how a restarted agent asks again; what the journal and the server know must agree."""
+    def _meet(self) -> bool:
+        """Join, which is how a restarted agent asks again; what the journal and the server know must agree.
+
+        Whether the server had lost something, and has it again.
+        """
         said, answer = self._join()
         theirs = identity_of(answer)
         with self.lock:
             check_identity(self.journal, theirs)
-        if self._send_lost(answer):
+        lost = self._send_lost(answer)
+        if lost:
             said, answer = self._join()
         with self.lock:
             check_sequence(self.journal, self.agent if self.joined else None, answer["sequence"])
@@ -288,6 +299,7 @@ class Exchange:
                 self.journal.append(*reply_lines(agent, reply), joined=theirs)
                 self._agent = agent
             self._before, self._met = said, True
+        return lost
 
     def _send_lost(self, answer: dict[str, Any]) -> bool:
         """Send again what the server has lost, once its coordinator has said that it was put back; if anything.

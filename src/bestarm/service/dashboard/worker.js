@@ -10,7 +10,7 @@ self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim(
 
 let last = Promise.resolve(); // two at once delete each other's
 
-/** The page says which files it is made of: fetched anew, they replace the old ones together. */
+/** The files that the page is made of: fetched anew, they replace the old ones together. */
 self.addEventListener("message", (event) => {
   const keep = async () => {
     const next = `${CACHE}-${Date.now()}`;

@@ -17,6 +17,7 @@ from bestarm.service.view.status import event
 
 Page = Callable[[int], Awaitable[list[Judged]]]
 TOGETHER = 100  # events in one write
+PACE = 0.001  # seconds for each stream between two times that streams are woken: it costs a tenth of that
 
 
 class Watch:
@@ -32,6 +33,8 @@ class Watch:
         self.length = 0  # of the log, with entries that are no uploads
         self.streams = 0
         self._changed = asyncio.Event()
+        self._woken_at = 0.0
+        self._soon: asyncio.TimerHandle | None = None  # when they will be woken
 
     def update(self, fresh: Sequence[Judged], uploads: int, length: int) -> None:
         """The log has grown; uploads wake whoever waits."""
@@ -43,7 +46,7 @@ class Watch:
                 self.recent.append(one)
         if uploads > self.uploads:
             self.uploads = uploads
-            self.wake()
+            self._wake_soon()
 
     def after(self, place: int) -> list[Judged]:
         """The next uploads after a place, if they are at hand."""
@@ -56,6 +59,18 @@ class Watch:
         """Let all who wait look again."""
         self._changed.set()
         self._changed = asyncio.Event()
+
+    def _wake_soon(self) -> None:
+        """Wake them at once, or if that was a moment ago, a moment later: many streams of a busy study would
+        leave no time for its uploads.
+        """
+        if self._soon is None:
+            loop = asyncio.get_running_loop()
+            self._soon = loop.call_at(max(loop.time(), self._woken_at + PACE * self.streams), self._wake_now)
+
+    def _wake_now(self) -> None:
+        self._soon, self._woken_at = None, asyncio.get_running_loop().time()
+        self.wake()
 
     async def wait(self, seconds: float) -> bool:
         """Until something changes; False if nothing does for so long."""

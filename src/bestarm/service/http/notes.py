@@ -37,4 +37,5 @@ class Notes:
         """Count a refusal, and write it down if none of its kind was in the last minute."""
         times = self._seldom.times(kind)
         if times and not self._quiet:
-            log.warning("refused%s (%s), from %s: %s", since(times), kind, address, shown(what)[:LONGEST])
+            said = since(times), kind, shown(address)[:LONGEST], shown(what)[:LONGEST]
+            log.warning("refused%s (%s), from %s: %s", *said)

@@ -18,6 +18,7 @@ from bestarm.service.http.notes import Notes
 from bestarm.service.http.rates import Buckets
 from bestarm.service.http.readiness import Readiness
 from bestarm.service.http.shares import Shares
+from bestarm.service.http.turns import Turns
 from bestarm.service.storage import Storage
 from bestarm.service.storage.kept.loader import Loading
 from bestarm.service.storage.rows.tokens import Token
@@ -41,6 +42,7 @@ class Service:
         self.streams = Shares("streams", limits.streams, each, token)
         self.exports = Shares("exports", limits.exports, limits.exports_by_address, limits.exports_by_token)
         self.access = access(storage, Buckets(limits.rate, limits.burst), Shares("requests", by_token=token))
+        self.sending, self.correcting, self.looking = Turns(), Turns(), Turns()  # of each token one at a time
         self.readiness = Readiness(storage)
         self.hub = Hub()
         storage.grown = self.hub.grown

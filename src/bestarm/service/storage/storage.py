@@ -19,7 +19,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import (
+    DatabaseError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+)
+from sqlalchemy.exc import TimeoutError as NoConnection
 
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import Method
@@ -234,9 +242,9 @@ class Storage:
 
     def entries(self, study: Charter, length: int, after: int = 0) -> Iterator[Any]:
         """The rows of a log up to `length`, after some, a few at a time: all of them may be a lot."""
-        done = after
+        done, page = after, log.FROM.limit(log.together(len(self.arms(study))))
         while done < length:
-            rows = self._rows(log.FROM, {"study": study.id, "first": done + 1})
+            rows = self._rows(page, {"study": study.id, "first": done + 1})
             if not rows:
                 raise ServiceError(f"study {study.name!r}: its log ends after {done} of {length} entries.")
             yield from rows[: length - done]
@@ -564,7 +572,7 @@ class Storage:
             try:
                 with self._pen.transaction() as connection:
                     snapshots.write(connection, rows)
-            except DBAPIError as error:
+            except (DBAPIError, NoConnection) as error:
                 self.report("the last states were not written down", error)
 
     def _look_ahead(self, ledger: Ledger) -> None:
@@ -621,7 +629,7 @@ class Storage:
         try:
             with self.engine.connect() as connection:
                 yield connection
-        except DBAPIError as error:
+        except (DBAPIError, NoConnection) as error:
             if not _lost(error):
                 raise
             self.report("the storage failed", error)
@@ -639,10 +647,13 @@ class Storage:
 
 
 def _lost(error: Exception) -> bool:
-    """Whether the database, and not the request, is what failed."""
-    return isinstance(error, OperationalError | InterfaceError) or (
-        isinstance(error, DBAPIError) and error.connection_invalidated
-    )
+    """Whether the database, and not the request, is what failed.
+
+    It may also be damaged (SQLite says only `DatabaseError` then), or a copy that takes no writes.
+    """
+    if isinstance(error, OperationalError | InterfaceError | InternalError | NoConnection):
+        return True
+    return type(error) is DatabaseError or (isinstance(error, DBAPIError) and error.connection_invalidated)
 
 
 def _locked(error: Exception) -> bool:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from bestarm.errors import UserError
+from bestarm.names import shown
 from bestarm.service.storage import clock
 from bestarm.service.telling.receiver import NotTold, key_of
 from bestarm.shown import count
@@ -93,5 +94,6 @@ def letter(body: dict[str, Any], sender: str, to: tuple[str, ...]) -> EmailMessa
     message["Auto-Submitted"] = "auto-generated"
     why = [f"By {body['by']}."] if body.get("reason") == "closed" else []  # a budget is nobody
     where = f"Study {body['study']} is {body['state']}, after {count(body['samples'], 'sample')}."
-    message.set_content("\n".join([body["sentence"], "", *why, where]) + "\n")
+    lines = [body["sentence"], "", *why, where]
+    message.set_content("\n".join(map(shown, lines)) + "\n")  # a mail program may be a terminal
     return message

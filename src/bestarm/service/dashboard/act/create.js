@@ -1,4 +1,4 @@
-// A new study: the options, and everything else folded away. The server checks, and says about how many
+// A new study: the options, and all else folded away. The server checks, and says about how many
 // experiments to expect, before anything is made.
 
 import { read, send } from "../shared/api.js";

@@ -54,7 +54,7 @@ export function tell(title, content, label = "Close", className = "") {
 /** What is said of something that did not work. */
 export const refusal = (failure) => (failure.status ? failure.message : "The server can't be reached; nothing is known to have changed.");
 
-/** Ask once. `act(values)` does it; what it returns is returned, and null if it was not wanted. */
+/** Ask once. `act(values)` does it; its result is returned, and null if it was not wanted. */
 export async function ask({ title, text = "", fields = [], extra = [], yes, danger = false, act }) {
   const error = make("p", { className: "error", role: "alert" });
   const cancel = make("button", { type: "button", onclick: () => box.close() }, "Cancel");

@@ -22,7 +22,7 @@ export async function invite(study, changed) {
   await shown(study, made);
 }
 
-/** The address of a site's bench, or of the study; the token is behind the #, which no server sees. */
+/** The address of a site's bench; the token is behind the #, which no server sees. */
 const link = (study, token) =>
   `${location.origin}${location.pathname}#/join/${encodeURIComponent(study)}/${encodeURIComponent(token)}`;
 

@@ -1,4 +1,4 @@
-// One site, closely: what it is asked to do and its last batches; an administrator can correct one.
+// One site: what it is asked to do and its last batches; an administrator can correct one.
 
 import { at, read, send } from "../shared/api.js";
 import { announce, make } from "../shared/dom.js";

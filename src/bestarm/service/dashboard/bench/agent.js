@@ -1,4 +1,4 @@
-// A site's state machine, as `protocol/agent.py` has it, on plain values: each verb changes the given state.
+// A site's state machine, as `protocol/agent.py`, on plain values: each verb changes the state.
 // A plan is [[arm, how often, rival]]; a batch in hand has its plan, what is left of it, what is open and what was told.
 
 /** Something that a person should do otherwise, in a sentence. */
@@ -56,7 +56,7 @@ function together({ left, plan, dropped }, items) {
   return total(left.filter((one) => one.item === left[0].item).map(({ often }) => often));
 }
 
-/** Up to `n` trials, drawn with `chance` from what is left; with items whole ones, one at least. */
+/** Up to `n` trials, drawn with `chance` from what is left; with items whole ones, at least one. */
 export function ask(site, n, chance) {
   const { items } = site.terms;
   const trials = [];
@@ -117,7 +117,7 @@ export function giveBack(site, number) {
   if (item) batch.left.sort((a, b) => a.item - b.item || arms.indexOf(a.arm) - arms.indexOf(b.arm));
 }
 
-/** Arms are not done any more: open trials of them are closed, and what is left of them goes. */
+/** Arms are not done any more: their open trials are closed, and what is left of them goes. */
 export function drop(site, arms) {
   for (const arm of arms) {
     for (const batch of [...site.batches]) {
@@ -145,7 +145,7 @@ export function closeBatch(site, batch) {
   site.batches.splice(site.batches.indexOf(batch), 1);
 }
 
-/** Take the server's answer to the first upload that waits, which is returned; without one it is news. */
+/** Take the answer to the first upload that waits, which is returned; without one it is news. */
 export function receive(site, reply) {
   if (reply.problem !== site.terms.fingerprint) throw new Error("the reply is for another problem");
   const event = reply.kind === "stop" ? "STOP" : "PLAN";
@@ -156,7 +156,7 @@ export function receive(site, reply) {
   return site.uploads.shift();
 }
 
-/** What a batch adds up to: the same additions in the same order as in Python, so the same bits. */
+/** What a batch adds up to, in the same order as in Python: the same bits. */
 export function tallyOf({ terms, bets }, plan, told) {
   const rows = {};
   for (const arm of terms.arms) {

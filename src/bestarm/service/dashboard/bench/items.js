@@ -18,7 +18,7 @@ export function checked(text) {
   return labels;
 }
 
-/** Which item of the list a number stands for: each once in every pass, in another order each time. */
+/** Which item a number stands for: each once in every pass, each pass in another order. */
 export class Items {
   #turn = 0;
   #order = [];

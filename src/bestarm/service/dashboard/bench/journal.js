@@ -1,4 +1,4 @@
-// A site's memory in this browser, in IndexedDB: where it stands, its items, batches and corrections.
+// A site's memory, in IndexedDB: where it stands, its items, answered batches and corrections.
 // What is written together is there together, on the disk, before anybody hears of it.
 
 const STORES = ["site", "batches", "fixes"];
@@ -21,7 +21,7 @@ export async function journals() {
   return names.filter((name) => name.startsWith(PREFIX)).map((name) => name.split("/").slice(1));
 }
 
-/** A number from 0 to 1 that the text decides: a trial that was not written down is drawn as before. */
+/** A number from 0 to 1 that the text decides: what was not written down is drawn again as it was. */
 export function chance(text) {
   let [a, b] = [0x9e3779b9, 0x85ebca6b];
   const mix = (x, by) => Math.imul(x ^ (x >>> 15), by);
@@ -60,7 +60,7 @@ export class Journal {
     this.site = this.site.get("now"); // plain values: who it is, how it works, and the agent's state
   }
 
-  /** Let the site stand so from now on, with these batches, fixes, items and lines of a file; all or nothing. */
+  /** Let the site stand so from now on, with these batches, fixes, items and lines; all or nothing. */
   async write(site, batches = [], fixes = [], items = null, imported = null) {
     const writing = this.database.transaction(STORES, "readwrite", { durability: "strict" });
     const done = finished(writing, "complete");

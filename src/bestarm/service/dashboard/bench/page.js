@@ -44,7 +44,7 @@ async function knownAs({ study, agent }) {
   return study;
 }
 
-/** Resolves once this tab is the only one at the bench; where browsers have no locks, the journal sees to it. */
+/** Resolves once this tab is alone at the bench; where browsers have no locks, the journal sees to it. */
 function alone(name, signal, wait) {
   if (!navigator.locks) return Promise.resolve();
   return new Promise((resolve) => {
@@ -106,9 +106,9 @@ class Bench {
     const heard = { signal };
     window.addEventListener("online", () => this.sync(), heard);
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
-    const acts = { csv: () => this.save("csv"), xlsx: () => this.save("xlsx"), history: () => this.save("history") };
     const { leave, cannot, plates } = questions;
-    Object.assign(acts, { "leave-early": () => leave(this.site), cannot: () => cannot(this.site), plate: () => plates(this.site) });
+    const acts = { "leave-early": () => leave(this.site), cannot: () => cannot(this.site), plate: () => plates(this.site) };
+    for (const kind of ["csv", "xlsx", "history"]) acts[kind] = () => this.save(kind);
     acts.fill = () => this.part("file").click();
     for (const [name, act] of Object.entries(acts)) this.part(name).addEventListener("click", () => this.act(act));
     this.part("file").addEventListener("change", () => this.act(() => this.fill()));
@@ -372,11 +372,12 @@ class Bench {
   /** The plate, or all that was told, as a file. */
   save(kind) {
     const { now } = this.site;
-    const trials = (kind === "history" ? [] : platesOf(now)).map((one) => ({ ...one, item: this.site.items.label(one.item) }));
-    const rows = kind === "history"
+    const past = kind === "history";
+    const trials = (past ? [] : platesOf(now)).map((one) => ({ ...one, item: this.site.items.label(one.item) }));
+    const rows = past
       ? [COLUMNS, ...[...this.site.journal.imported, ...this.site.history()].map((row) => Object.values(flat(row)))]
       : worksheet(now, trials);
-    const name = kind === "history" ? `${this.who.study}-${this.who.agent}.csv` : `${now.study}-plate-${trials[0]?.plate ?? 0}.${kind}`;
+    const name = past ? `${this.who.study}-${this.who.agent}.csv` : `${now.study}-plate-${trials[0]?.plate ?? 0}.${kind}`;
     save(kind === "xlsx" ? toXlsx(rows) : new Blob([toCsv(rows)], { type: "text/csv" }), name);
   }
 

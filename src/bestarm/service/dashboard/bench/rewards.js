@@ -33,7 +33,7 @@ export function measurements(cells, decimalComma = false) {
   return words.map((word) => number(word, decimalComma));
 }
 
-/** A column of rewards from a spreadsheet; a heading or a second column would put them to wrong trials. */
+/** A column of rewards from a spreadsheet; a second column would put them to wrong trials. */
 export function column(text) {
   const lines = text.split(/\r?\n/).map((line) => line.split("\t").map((one) => one.trim()));
   const numbers = (line) => line.filter((one) => NUMBER.test(one.replace("−", "-")));
@@ -66,7 +66,7 @@ function median(sorted) {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Whether a number is far from all earlier ones, as a slip of the pen is; see `bestarm/doubt.py`. */
+/** Whether a number is far from all earlier ones, as a slip is; see `bestarm/doubt.py`. */
 export function isFar(value, earlier, rule, several) {
   if (earlier.length < (rule.noise > 0 ? 1 : 2)) return false;
   const middle = median([...earlier].sort((a, b) => a - b));

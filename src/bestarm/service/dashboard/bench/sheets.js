@@ -1,4 +1,4 @@
-// Worksheets and histories as CSV and .xlsx, made and read here, since raw rewards stay in this browser.
+// Worksheets and histories as CSV and .xlsx, made and read here: raw rewards stay in this browser.
 
 import { SiteError } from "./agent.js";
 
@@ -34,7 +34,7 @@ function records(text, separator) {
   return rows.map((row) => row.map((one) => one.trim()));
 }
 
-/** The lines of a file of either kind whose first has these columns, and what is between its cells. */
+/** The lines of a file whose first has these columns, and what is between its cells. */
 async function readLines(file, columns) {
   const has = ([first]) => columns.every((name) => first?.some((one) => one.toLowerCase() === name));
   const bytes = new Uint8Array(await file.arrayBuffer());

@@ -86,7 +86,7 @@ export class Site {
     return this.now.said.plates ?? 1;
   }
 
-  /** Keep the site's own list of items, one on each line; it must come before the first item. */
+  /** Keep the site's own list of items, one on each line; before the first item. */
   keepItems(text) {
     const labels = checked(text);
     return this.#next(async () => {
@@ -273,7 +273,8 @@ export class Site {
   /** Join, also to ask again; what the site knows and what the server knows must agree. */
   async #meet() {
     let { said, answer } = await this.#join();
-    if (await this.#sendLost(answer)) ({ said, answer } = await this.#join());
+    const lost = await this.#sendLost(answer);
+    if (lost) ({ said, answer } = await this.#join());
     await this.#change((site) => {
       const { agent, terms, checks, reply, sequence } = answer;
       if (!site.terms) Object.assign(site, fresh(terms, agent, checks.bets), { study: answer.study });
@@ -301,6 +302,7 @@ export class Site {
       this.#leaveOut(site, reply);
     });
     this.#met = same(said, this.now.said);
+    return lost;
   }
 
   async #join() {
@@ -346,7 +348,11 @@ export class Site {
         await this.wire.reach();
         await this.#change((site) => (site.uploads[0].sent = true)); // from now on it is not changed any more
       }
-      const { reply } = await this.#call("uploads", this.now.uploads[0].body);
+      const answer = await this.#call("uploads", this.now.uploads[0].body).catch(async (error) => {
+        if (error.code !== "gap" || !(await this.#meet())) throw error;
+      });
+      if (!answer) continue;
+      const { reply } = answer;
       await this.#change((site, batches) => {
         const { body, plan, told } = receive(site, reply);
         batches.push([body.sequence, { plan, told, body }]);
@@ -372,6 +378,7 @@ export class Site {
           this.notice = `a correction waits, since the server does not take it now: ${error.message}`;
           return;
         }
+        if (await this.#meet()) continue; // it had lost what is corrected
         sentence = `${REFUSED}${error.message}`;
       }
       const { number, ...kept } = fix;

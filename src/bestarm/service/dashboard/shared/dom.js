@@ -1,4 +1,4 @@
-// Elements from values. Text goes in as text: nothing here, or anywhere in these files, parses markup.
+// Elements from values. Text goes in as text: nothing in these files parses markup.
 
 // What does not show, or shows others otherwise, as `names.py` has it.
 const HIDDEN =
@@ -8,7 +8,7 @@ const HIDDEN =
 export const visible = (name) =>
   name.replace(HIDDEN, (found) => `\\u${found.codePointAt(0).toString(16).padStart(4, "0")}`);
 
-/** A new element: properties where it has them, attributes otherwise; children are nodes or text. In a bdi is a name. */
+/** A new element: properties where it has them, else attributes; children are nodes or text. A bdi is a name. */
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {

@@ -1,4 +1,4 @@
-// The token: in this tab's session storage and a header, never in an address. A site's own is kept for its bench, too.
+// The token: in this tab's session storage and in a header, never in an address. A site's is kept for its bench, too.
 
 const KEY = "bestarm-token";
 const BENCH = "bestarm-bench";

@@ -43,7 +43,7 @@ export function duration(seconds) {
   return counted(Math.max(Math.round(seconds / size), 0), name);
 }
 
-/** Two lengths of time, in one unit if the shorter is one of it at least: "2 to 5 hours", "13 minutes to 2 days". */
+/** Two lengths of time, if possible in one unit: "2 to 5 hours", "13 minutes to 2 days". */
 export function durations(low, high) {
   const [name, size] = unit(high);
   const from = Math.round(low / size);
@@ -63,14 +63,14 @@ export function bytes(n) {
   return `${value.toFixed(value < 10 ? 1 : 0)} ${["", "kB", "MB", "GB", "TB"][power]}`;
 }
 
-/** A share in whole percents, as the server rounds it: 100 % only for all of it, 0 % only for nothing. */
+/** Whole percents, as the server rounds them: 100 % only for all, 0 % only for nothing. */
 export function percent(share) {
   if (share >= 1) return "100 %";
   const rounded = Math.floor(100 * Math.max(share, 0) + 0.5);
   return !rounded && share > 0 ? "under 1 %" : `${Math.min(rounded, 99)} %`;
 }
 
-/** How many decimals a value deserves whose uncertainty is this: two digits of the uncertainty. */
+/** How many decimals a value with this uncertainty deserves: two digits of it. */
 export function decimals(uncertainty) {
   if (!(uncertainty > 0)) return 3;
   return Math.min(Math.max(1 - Math.floor(Math.log10(uncertainty)), 0), 12);

@@ -70,7 +70,7 @@ function meter(share, name) {
   return make("div", { className: "meter", role: "img", "aria-label": `${name}: ${Math.round(100 * share)} % gone` }, bar);
 }
 
-/** A line for each site: its difference, about where it lies, and 0 between better and worse. */
+/** A line for each site: its difference, about where it lies, and 0. */
 function bySite({ leader, other, sites }) {
   const shown = sites.slice(0, MOST_SITES);
   const low = Math.min(0, ...shown.map((site) => site.low));

@@ -1,4 +1,4 @@
-// The arms: estimate, interval and pulls, the leader and the challenger marked by words and by shapes.
+// The arms: estimate, interval and pulls; leader and challenger marked by words and shapes.
 
 import { make, part, say } from "../shared/dom.js";
 import { cell, Paged } from "../shared/paged.js";
@@ -101,7 +101,7 @@ export class Arms {
     this.table.show(ordered(this.status, this.order.value));
   }
 
-  /** What can be said about the intervals; a study whose test gives none says nothing about them. */
+  /** What can be said about the intervals; nothing where the test gives none. */
   about(arms) {
     const { problem, intervals } = this.status;
     if (this.shown.to) return this.shown.sentence;

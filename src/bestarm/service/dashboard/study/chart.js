@@ -58,7 +58,7 @@ export class Chart {
     box.replaceChildren(this.canvas, this.over);
   }
 
-  /** Where a value is, in pixels of the canvas or, without `sharp`, of the page inside the axes. */
+  /** Where a value is, in pixels of the canvas or, not `sharp`, of the page inside the axes. */
   valToPos(value, axis, sharp = false) {
     const { left, top, width, height } = this.bbox;
     const [low, high] = this.range[axis];

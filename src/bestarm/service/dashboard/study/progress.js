@@ -1,4 +1,4 @@
-// The way to the answer: evidence that rises to 100 %, or the breaking index that falls to epsilon.
+// The way to the answer: evidence that rises to 100 %, or a breaking index that falls to epsilon.
 
 import { colours } from "../shared/colours.js";
 import { make, part, say } from "../shared/dom.js";
@@ -76,7 +76,7 @@ export class Progress {
     return [this.history.map(across), this.history.map((row) => row[column])];
   }
 
-  /** Where the end is expected, on the axis of samples; null where that would squeeze the rest. */
+  /** Where the end is expected, in samples; null where that would squeeze the rest. */
   get expected() {
     const { remaining, samples } = this.status;
     if (!remaining || this.across !== "samples" || remaining.high > 3 * samples) return null;

@@ -1,4 +1,4 @@
-// One study as the page knows it: the server's status, and every upload since, as the stream tells it.
+// One study as the page knows it: the server's status, and every upload since from the stream.
 
 import { at, read, Refusal } from "../shared/api.js";
 import { follow } from "../shared/stream.js";
@@ -53,7 +53,7 @@ export class Watch {
     clearTimeout(this.drawing);
   }
 
-  /** The history as far as it is known: rows of position, samples, breaking index, evidence, time. */
+  /** The history as known: rows of position, samples, breaking index, evidence, time. */
   get history() {
     const rows = this.tail.map((e) => [e.position, e.samples, e.breaking_index, e.evidence, e.received_at]);
     return this.status.history.concat(rows);
@@ -84,7 +84,7 @@ export class Watch {
     this.took = Date.now() - began;
     this.skew = Date.parse(status.time) - Date.now();
     if (status.uploads < known) {
-      // A shorter log: the server was given another storage. What was known here belongs to the past.
+      // A shorter log: the server was given another storage, and what was known here is past.
       this.tail = [];
       this.place = status.uploads;
     }

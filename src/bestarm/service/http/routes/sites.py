@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Annotated, Any
 
@@ -17,9 +16,11 @@ from bestarm.protocol.messages import Download, Stop, upload_from_json
 from bestarm.protocol.terms import Terms
 from bestarm.protocol.version import HEADER, VERSION, check_site
 from bestarm.service.http.bodies import COMPACT, answer, answer_text, read_object, read_shape
+from bestarm.service.http.patiently import shown
 from bestarm.service.http.routes.describe import StudyName, answers, asks
 from bestarm.service.http.service import Service
 from bestarm.service.http.shapes.sites import JoinAnswer, JoinBody, ReceiptsAnswer, UploadAnswer, UploadBody
+from bestarm.service.storage.rows.log import together
 from bestarm.service.storage.rows.tokens import Role
 from bestarm.service.storage.study.overview import Charter
 from bestarm.service.view.checks import checks_of
@@ -72,7 +73,8 @@ def router(service: Service) -> APIRouter:
         entry = Join(
             str(token.agent), body.journal, body.plate, tuple(body.cannot), body.number, body.plates, body.room
         )
-        sequence, reply = await storage.join(found, entry)
+        async with service.sending.of(token.id):
+            sequence, reply = await storage.join(found, entry)
         method = found.method
         terms = Terms.of(method)
         return answer(
@@ -111,7 +113,8 @@ def router(service: Service) -> APIRouter:
                 f"this token is for agent {token.agent!r}, and the upload is from {message.agent[:70]!r}."
             )
             raise Refused(sentence, "other-agent", 403)
-        taken = await storage.take(found, message)
+        async with service.sending.of(token.id):
+            taken = await storage.take(found, message)
         return answer_text(
             f'{{"position":{taken.position},"entry":{taken.entry},"digest":"{taken.digest}",'
             f'"reply":{replies.text(taken.reply, found)}}}'
@@ -131,8 +134,14 @@ def router(service: Service) -> APIRouter:
         if not (after.isascii() and after.isdigit() and len(after) < 16):
             raise Refused("after: it must be a sequence, a whole number from 0.", "refused", 422)
         agent, found = str(token.agent), await service.study(study)
-        rows = await asyncio.to_thread(storage.receipts, found, agent, int(after), MOST_RECEIPTS)
-        return answer({"agent": agent, "uploads": [_receipt(row) for row in rows]})
+        most = min(MOST_RECEIPTS, together(len(storage.arms(found))))
+
+        def listed() -> dict[str, Any]:
+            rows = storage.receipts(found, agent, int(after), most)
+            return {"agent": agent, "uploads": [_receipt(row) for row in rows]}
+
+        async with service.looking.of(token.id):
+            return await shown(listed)
 
     return routes
 

@@ -185,7 +185,9 @@ def router(service: Service) -> APIRouter:
             given = counts_around(centre, body.counts)
         tally = await service.about_arms(found, lambda arms: tally_from_json(given, found.problem.name, arms))
         id = body.id or new_id()
-        return await changed(found, Correction(id, token.who, body.agent, body.sequence, tally, body.reason))
+        entry = Correction(id, token.who, body.agent, body.sequence, tally, body.reason)
+        async with service.correcting.of(token.id):  # it may take minutes, and uploads do not wait for it
+            return await changed(found, entry)
 
     @routes.post(
         "/studies/{study}/restored",

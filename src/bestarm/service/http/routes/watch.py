@@ -14,13 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from bestarm.errors import Refused
-from bestarm.service.http.bodies import answer
 from bestarm.service.http.events import TOGETHER, Page, follow
 from bestarm.service.http.metrics import metrics
-from bestarm.service.http.patiently import patiently, printed
+from bestarm.service.http.patiently import patiently, printed, shown
 from bestarm.service.http.routes.describe import AgentName, StudyName, answers, text
 from bestarm.service.http.service import Service
 from bestarm.service.http.shapes.watch import ExportAnswer, LogAnswer, SiteDetailAnswer, StatusAnswer
+from bestarm.service.storage.rows.log import together
 from bestarm.service.storage.rows.tokens import Role, Token
 from bestarm.service.storage.study.overview import Charter, Judged, Overview
 from bestarm.service.view.exports.export import export_csv, export_json
@@ -47,10 +47,10 @@ def router(service: Service) -> APIRouter:
         responses=answers(StatusAnswer, 200, 401, 403, 404, 429),
     )
     async def show(request: Request, study: StudyName) -> Response:
-        await access.allow(request, EVERYBODY, study)
-        overview = await service.look(study)
-        body = await asyncio.to_thread(status, overview, storage.now(), limits.stale_after)
-        return answer(body)
+        token = await access.allow(request, EVERYBODY, study)
+        async with service.looking.of(token.id):
+            overview = await service.look(study)
+            return await shown(lambda: status(overview, storage.now(), limits.stale_after))
 
     @routes.get(
         "/v1/studies/{study}/events",
@@ -97,14 +97,16 @@ def router(service: Service) -> APIRouter:
         study: StudyName,
         last: Annotated[str, Query(description="How many, at most 1000.")] = "50",
     ) -> Response:
-        await access.allow(request, WATCHERS, study)
+        token = await access.allow(request, WATCHERS, study)
         if not (last.isascii() and last.isdigit() and len(last) < 16 and 1 <= int(last) <= MOST_LINES):
             raise Refused(f"last: it must be a whole number from 1 to {MOST_LINES}.", "refused", 422)
-        overview = await service.look(study)
-        length = overview.length
-        rows = storage.entries(overview.study, length, max(length - int(last), 0))
-        found = await asyncio.to_thread(lambda: [line(row, overview.arms) for row in rows])
-        return answer({"length": length, "entries": found})
+        async with service.looking.of(token.id):
+            overview = await service.look(study)
+            length = overview.length
+            rows = storage.entries(overview.study, length, max(length - int(last), 0))
+            return await shown(
+                lambda: {"length": length, "entries": [line(row, overview.arms) for row in rows]}
+            )
 
     @routes.get(
         "/v1/studies/{study}/sites/{agent}",
@@ -112,16 +114,17 @@ def router(service: Service) -> APIRouter:
         responses=answers(SiteDetailAnswer, 200, 401, 403, 404, 429),
     )
     async def closely(request: Request, study: StudyName, agent: AgentName) -> Response:
-        await access.allow(request, WATCHERS, study)
-        overview = await service.look(study)
-        if agent not in overview.sites:
-            raise Refused(f"no site {agent[:70]!r} has joined.", "unknown-site", 404)
+        token = await access.allow(request, WATCHERS, study)
 
-        def shown() -> dict[str, Any]:
-            rows = storage.batches(overview.study, agent, MOST_BATCHES)
+        def closer(overview: Overview) -> dict[str, Any]:
+            rows = storage.batches(overview.study, agent, min(MOST_BATCHES, together(len(overview.arms))))
             return site(overview, agent, storage.last_plan(overview, agent), rows)
 
-        return answer(await asyncio.to_thread(shown))
+        async with service.looking.of(token.id):
+            overview = await service.look(study)
+            if agent not in overview.sites:
+                raise Refused(f"no site {agent[:70]!r} has joined.", "unknown-site", 404)
+            return await shown(lambda: closer(overview))
 
     @routes.get(
         "/v1/studies/{study}/export",

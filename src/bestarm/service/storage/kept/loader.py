@@ -57,6 +57,9 @@ class Loader:
         self._lock = threading.Lock()
         self._closing = False
         self._threads = ThreadPoolExecutor(AT_ONCE, "bestarm-loader")
+        # Readings anew have a thread of their own: however many sites ask for, nobody's start waits for them.
+        self._anew = ThreadPoolExecutor(1, "bestarm-anew")
+        self._behind: dict[int, list[Task]] = {}  # studies that are read anew, and who waits for that
 
     @property
     def studies(self) -> list[int]:
@@ -79,11 +82,20 @@ class Loader:
         refuse(tasks, Loading(study.name))
 
     def prepare(self, wanted: Prepare, task: Task) -> None:
-        """Make a new reading of a log for a task that changes its past, then give the task back."""
+        """Make a new reading of a log for a task that changes its past, then give the task back.
+
+        One at a time of a study: what the first changes, the next must read.
+        """
         if self._closing:
             refuse([task], Refused(STOPPING, "stopping", 503))
-        else:
-            self._threads.submit(self._prepare, wanted, task)
+            return
+        with self._lock:
+            waiting = self._behind.get(wanted.study.id)
+            if waiting is not None:
+                waiting.append(task)
+                return
+            self._behind[wanted.study.id] = []
+        self._anew.submit(self._prepare, wanted, task)
 
     def background(self, work: Callable[[], None]) -> None:
         """Do something beside all else."""
@@ -98,6 +110,7 @@ class Loader:
         """End; who waits is told so."""
         self._closing = True
         self._threads.shutdown()
+        self._anew.shutdown()
         for reading in self._readings.values():
             refuse(reading.waiting, Refused(STOPPING, "stopping", 503))
 
@@ -161,6 +174,7 @@ class Loader:
             refuse(waiting, Loading(study.name))
 
     def _prepare(self, wanted: Prepare, task: Task) -> None:
+        error: Exception | None = None
         try:
             fold: Fold = wanted.fold
             rows = log.uploads_after(self._read, wanted.study.id, 0)
@@ -171,11 +185,16 @@ class Loader:
                 fold.add(log.as_upload(upload), wanted.numbers[row.agent])
                 if fold.uploads % log.TOGETHER == 0 and self._closing:
                     raise Refused(STOPPING, "stopping", 503)
-        except Exception as error:
+        except Exception as failed:
+            error = failed
+        with self._lock:
+            waiting = self._behind.pop(wanted.study.id)
+        if error is None:
+            task.prepared = wanted
+            waiting.insert(0, task)
+        else:
             refuse([task], error)
-            return
-        task.prepared = wanted
-        self._done(wanted.study.id, None, [task])
+        self._done(wanted.study.id, None, waiting)
 
 
 def refuse(tasks: list[Task], error: Exception) -> None:

@@ -20,7 +20,8 @@ from bestarm.service.storage.rows.tables import entries
 from bestarm.service.storage.study.judgement import number_in
 from bestarm.service.storage.study.ledger import Ledger, OutOfRange, Recorded
 
-TOGETHER = 200  # rows that are read at once
+TOGETHER = 200  # rows that are read at once,
+LONG = 20_000  # and fewer where they may be long: so many rows by arms
 FEW = 2_000  # uploads that may be read again inside a transaction
 
 Read = Callable[[Any, Mapping[str, Any]], list[Any]]  # the rows of a query
@@ -86,6 +87,15 @@ class Sealed(NamedTuple):
 
 class FarBack(Exception):
     """More of the log would have to be read again than fits into a transaction."""
+
+
+def together(arms: int) -> int:
+    """How many rows are read at once by whom there are many of: readers of a study with so many arms.
+
+    >>> together(3), together(1_000), together(10_000)
+    (200, 20, 2)
+    """
+    return max(1, min(TOGETHER, LONG // arms))
 
 
 def body_text(entry: Entry, arms: tuple[str, ...]) -> str:

@@ -90,7 +90,8 @@ class Ledger:
         self.happened: list[Happened] = []
         self.history = History()
         self.fresh: deque[Judged] = deque(maxlen=MOST_FRESH)  # uploads that those who follow were not told of
-        self.digest = study.digest  # of the last entry, or what comes before the first
+        self.charter = study.digest  # of what the study is about
+        self.digest = self.charter  # of the last entry, or what comes before the first
         self.changed_at = 0  # the position of the last entry that changed the past
         self.stopped_when = ""  # when the entry came that settled the study
         self.seconds = 0.0  # that went into entries since it was kept
@@ -279,6 +280,7 @@ class Ledger:
             "history": [_plain(one) for one in self.history.kept],
             "last": None if self.history.last is None else _plain(self.history.last),
             "stopped": None if self.history.stopped is None else _plain(self.history.stopped),
+            "charter": self.charter,
             "digest": self.digest,
             "changed_at": self.changed_at,
             "stopped_when": self.stopped_when,
@@ -286,8 +288,10 @@ class Ledger:
 
     @classmethod
     def thaw(cls, study: Charter, values: dict[str, Any]) -> Ledger:
-        """The ledger that was frozen."""
+        """The ledger that was frozen; a ValueError if the study was about something else then."""
         ledger = cls(study, thaw(study.method, values["server"], Nowhere()))
+        if values["charter"] != ledger.charter:
+            raise ValueError("the study was about something else")
         ledger.sites = {agent: Contribution(*fields) for agent, *fields in values["sites"]}
         for position, word, body, received_at, late, uploads in values["happened"]:
             entry = entry_from(word, body, ledger.server.arms)
