@@ -115,3 +115,29 @@ def share_of_folds(kind: str, delta: float, peeks: bool) -> float:
             highest = max(highest, float(state.odds[0]))
         ruled_out += highest >= math.log(1 / delta)
     return ruled_out / runs
+
+
+def test_a_tolerance_is_added_once() -> None:
+    """The second arm is worse by more than the tolerance, and leads in a third of all studies at first.
+
+    With four times the tolerance in the accounts its lead would be enough too often.
+    """
+    assert share_of_second(0.055, delta=0.1) < 0.1
+    assert share_of_second(4 * 0.055, delta=0.1) > 0.1
+
+
+def share_of_second(epsilon: float, delta: float) -> float:
+    """In how many of 200 studies the answer is an arm that is worse by 0.06."""
+    random, runs, wrong = np.random.default_rng(9), 200, 0
+    problem = bestarm.Problem(["a", "b"], sigma=0.3, delta=delta, epsilon=epsilon, sites="differ")
+    method = bestarm.method("sharp", problem, agents=3)
+    for _ in range(runs):
+        state = method.begin()
+        for number in range(60):
+            sums = random.normal([5 * 0.06, 0.0], 0.3 * math.sqrt(5))
+            state = method.fold(state, Tally.of([5, 5], sums.tolist()), number % 3)
+            verdict = method.judge(state)
+            if verdict.stopped:
+                wrong += verdict.arm == "b"
+                break
+    return wrong / runs
