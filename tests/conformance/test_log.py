@@ -247,6 +247,8 @@ CHANGED = "its digest is another"
         ("UPDATE studies SET agents = 7", CHANGED),
         ("UPDATE studies SET verdict = replace(verdict, '600', '599')", GIVEN_OUT),
         ("UPDATE studies SET stopped_at = NULL, verdict = NULL", GIVEN_OUT),
+        ("UPDATE studies SET verdict = '{}'", GIVEN_OUT),
+        ("UPDATE studies SET verdict = 'gone'", GIVEN_OUT),
         ("DELETE FROM entries WHERE position = 1", "position 1 is missing"),
         ("UPDATE entries SET body = replace(body, '\"A\"', '\"Z\"') WHERE position = 2", "at position 2"),
         ("UPDATE entries SET body = replace(body, ' ', '') || ' x' WHERE position = 2", "at position 2"),
@@ -254,6 +256,8 @@ CHANGED = "its digest is another"
         ("UPDATE entries SET kind = 'gone' WHERE position = 2", "at position 2"),
         ("UPDATE entries SET body = '[]' WHERE position = 2", "at position 2"),
         ("UPDATE studies SET method = 'gone'", "can't work with it"),
+        ("UPDATE studies SET problem = 'gone'", "can't work with it"),
+        ("UPDATE studies SET parameters = '[]'", "can't work with it"),
     ],
 )
 def test_a_log_that_was_tampered_with_is_not_served(opened: Any, change: str, sentence: str) -> None:

@@ -26,6 +26,7 @@ from bestarm.protocol.messages import (
     check_site,
     check_tally,
 )
+from bestarm.reward import show
 from bestarm.verdict import Reason
 
 if TYPE_CHECKING:
@@ -52,14 +53,14 @@ def check(entry: Entry, server: Server) -> None:
             _check_arm_added(entry, server)
         case ArmWithdrawn():
             if entry.arm not in server.method.problem.arms:
-                raise ProtocolError(f"arm: {entry.arm!r} is not an arm of the study.")
+                raise ProtocolError(f"arm: {show(entry.arm)} is not an arm of the study.")
             if len(server.method.problem.arms) <= 2:
                 raise ProtocolError("arm: a study needs at least two arms; close it instead.")
         case Join():
             check_site(entry)
             unknown = set(entry.cannot) - set(server.arms)
             if unknown:
-                raise ProtocolError(f"join: {min(unknown)!r} is not an arm of the study.")
+                raise ProtocolError(f"join: {show(min(unknown))} is not an arm of the study.")
             if not set(server.method.problem.arms) - set(entry.cannot):
                 raise ProtocolError("join: a site must be able to do at least one arm.")
 
@@ -110,4 +111,4 @@ def _check_arm_added(entry: ArmAdded, server: Server) -> None:
             "would not hold with another one; start a new study."
         )
     if entry.arm in server.arms:
-        raise ProtocolError(f"arm: the study has, or had, an arm {entry.arm!r} already.")
+        raise ProtocolError(f"arm: the study has, or had, an arm {show(entry.arm)} already.")

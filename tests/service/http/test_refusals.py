@@ -316,3 +316,23 @@ def test_text_that_does_not_look_like_what_it_is_is_refused(world: Any, text: st
         sentence = answer.json()["error"]
         assert "can't be seen" in sentence or "looks like" in sentence
     assert client.get("/v1/studies/ligands").json()["uploads"] == 0
+
+
+def test_one_study_that_is_damaged_hides_no_other(make_world: Any) -> None:
+    world = make_world()
+    for name in ("ligands", "other"):
+        world.create(name)
+    with world.storage.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE studies SET stopped_at = 1, verdict = '{}' WHERE name = 'ligands'")
+    world.storage._ledgers.clear()
+    admin = world.http(world.admin_token)
+    assert refusal(admin.get("/v1/studies/ligands")) == (503, "damaged")
+    assert [one["study"] for one in admin.get("/v1/studies").json()["studies"]] == ["other"]
+    assert "bestarm_damaged 1\n" in admin.get("/metrics").text
+
+
+def test_a_refusal_repeats_no_long_name(world: Any) -> None:
+    lab, long = world.http(world.token(role="agent", agent="lab-a")), "x" * 100_000
+    assert refusal(lab.post("/v1/studies/ligands/join", json={"cannot": [long]})) == (422, "refused")
+    admin = world.http(world.admin_token)
+    assert refusal(admin.post("/v1/studies/ligands/arms/withdraw", json={"arm": long})) == (422, "refused")

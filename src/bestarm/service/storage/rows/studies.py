@@ -132,7 +132,7 @@ def from_row(row: sqlalchemy.Row[Any]) -> Charter:
         stored = json.loads(row.problem), json.loads(row.parameters)
         problem = read_problem(stored[0])
         built = build(problem, row.method, row.agents, stored[1])
-    except UserError as error:
+    except (ValueError, LookupError, TypeError) as error:  # also what is no JSON any more
         raise ServiceError(f"study {row.name!r}: this bestarm can't work with it: {error}") from None
     return Charter(row.id, row.name, problem, built, row.created_at, row.archived_at is not None, stored)
 
@@ -140,8 +140,11 @@ def from_row(row: sqlalchemy.Row[Any]) -> Charter:
 def check_verdict(ledger: Ledger, stopped_at: int | None, verdict: str | None) -> None:
     """The verdict that was given out never changes: a log that now says otherwise is not served."""
     found = None if ledger.stopped_at is None else ledger.server.verdict
-    given_out = None if verdict is None else verdict_from_json(json.loads(verdict))
-    same = found == given_out or (found is not None and given_out is not None and agree(given_out, found))
+    try:
+        given_out = None if verdict is None else verdict_from_json(json.loads(verdict))
+        same = found == given_out or (found is not None and given_out is not None and agree(given_out, found))
+    except ValueError:  # it is no verdict any more
+        same = False
     if ledger.stopped_at != stopped_at or not same:
         raise ServiceError(
             f"study {ledger.study.name!r}: its log does not lead to the verdict that was given out; "
