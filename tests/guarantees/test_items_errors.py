@@ -14,6 +14,8 @@ from scipy.stats import beta
 
 import bestarm
 from bestarm.core.bets import PAIR, add_pairs
+from bestarm.core.scatter import UNKNOWN
+from bestarm.core.stopping.items import SCALE, enter
 from bestarm.core.tally import Tally
 from bestarm.methods.composed import batch_of
 from bestarm.simulation.schedule import Offline, Schedule
@@ -128,6 +130,25 @@ def tally_of(rewards: Any, made: Any, scale: float) -> Tally:
         mean = sums[arm * PAIR + 1] ** 2 / max(sums[arm * PAIR], 1.0)
         sums[arm * PAIR + 2] = mean + scale**2 * (sums[arm * PAIR + 2] - mean)
     return Tally.from_rows(rows, 2).with_rivals([1, 0], sums)
+
+
+def test_the_bound_on_an_arms_scale_holds_at_all_times() -> None:
+    """It is ever below the true scale with probability at most alpha; an estimate would be in most studies."""
+    alpha, sigma, studies = 0.3, 0.1, 500
+    random = np.random.default_rng(7)
+    below = 0
+    for _ in range(studies):
+        account = np.zeros((SCALE + 1, 2))
+        account[SCALE] = UNKNOWN
+        lowest = UNKNOWN
+        for _ in range(30):
+            rewards = random.normal(0, 0.5, (6, 1)) + random.normal(0, sigma, (6, 2))
+            enter(account, batch_of(tally_of(rewards, np.ones((6, 2), bool), 1.0), 0), alpha)
+            lowest = min(lowest, account[SCALE, 0])
+        below += lowest < sigma
+        assert account[SCALE, 0] < 1.5 * sigma
+    assert below > 0
+    assert upper_limit(below, studies) < alpha
 
 
 @pytest.mark.slow
