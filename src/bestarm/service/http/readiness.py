@@ -8,7 +8,7 @@ import time
 from bestarm.errors import Refused
 from bestarm.service.http.asking import ask
 from bestarm.service.storage import Storage
-from bestarm.service.storage.storage import AWAY
+from bestarm.service.storage.failing import AWAY
 
 BELIEVED = 1.0  # seconds
 LOADING = "studies are being read from their logs; ask again in a moment."

@@ -12,26 +12,19 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import (
-    DatabaseError,
-    DBAPIError,
-    IntegrityError,
-    InterfaceError,
-    InternalError,
-    OperationalError,
-)
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from bestarm.errors import Refused, ServiceError, UserError
 from bestarm.methods import Method
-from bestarm.names import NAME, check_name
+from bestarm.names import check_name
 from bestarm.protocol.entries import (
     ArmAdded,
     ArmWithdrawn,
@@ -47,66 +40,52 @@ from bestarm.protocol.entries import (
 from bestarm.protocol.messages import Download, Stop
 from bestarm.service.storage import clock
 from bestarm.service.storage.counters import Counters
+from bestarm.service.storage.failing import AWAY, LOCKED, first_line, locked, lost
 from bestarm.service.storage.kept import snapshots
 from bestarm.service.storage.kept.keeping import Keeper
 from bestarm.service.storage.kept.loader import Loader
 from bestarm.service.storage.kept.packing import gather
 from bestarm.service.storage.pending import Pending
-from bestarm.service.storage.rows import log, news, plans, shelf, studies
+from bestarm.service.storage.reading import Reading
+from bestarm.service.storage.rows import log, shelf, studies
 from bestarm.service.storage.rows.database import Pen, open_engine, open_memory
 from bestarm.service.storage.rows.schema import prepare
-from bestarm.service.storage.rows.shelf import Shelf
-from bestarm.service.storage.rows.tables import entries, tokens
-from bestarm.service.storage.rows.tables import studies as study_rows
+from bestarm.service.storage.rows.tables import tokens
 from bestarm.service.storage.rows.tokens import Grant, Role, Token, hash_of, new_id, new_secret
-from bestarm.service.storage.seldom import Seldom, since
-from bestarm.service.storage.study import judgement
 from bestarm.service.storage.study.ledger import Ledger, Nowhere, OutOfRange
 from bestarm.service.storage.study.looking import Looker
-from bestarm.service.storage.study.overview import Beside, Charter, Judged, Overview
+from bestarm.service.storage.study.overview import Beside, Charter, Overview
 from bestarm.service.storage.study.taken import Taken
-from bestarm.service.storage.work import EXTREME, GIVEN_OUT, Behind, Prepare, Work
+from bestarm.service.storage.work import EXTREME, Behind, Prepare, Work
 from bestarm.service.storage.writer import Task, Writer
 
 logger = logging.getLogger("bestarm.service")
 
 T = TypeVar("T")
 Grown = Callable[[Ledger], None]
-AWAY = "the storage can't be reached; nothing is known to have changed, so send it again later."
-
-
-LOCKED = (
-    "another process has held the storage's lock for too long; nothing has changed, so send it again later, "
-    "and if it stays so, see whether that process has stopped."
-)
-LATELY = 25  # uploads that are shown closely
 LOOKED_BEHIND = 20_000  # uploads that nobody has looked at, until it is done for whoever comes
 
 
-class Storage:
+class Storage(Reading):
     """Keeps studies. What its verbs return is settled after the commit."""
 
     def __init__(self, url: str | None, *, now: clock.Clock = clock.now) -> None:
         """Open a storage by its URL; without one it is in this process's memory, and ends with it."""
-        self.engine = open_memory() if url is None else open_engine(url)
+        super().__init__(open_memory() if url is None else open_engine(url))
         self.now = now
         self.counters = Counters()
-        self._failures = Seldom()
         self.grown: Grown = lambda ledger: None  # called by the writer after a commit
         self._ledgers: dict[int, Ledger] = {}
         self._read_lately: deque[tuple[int, Ledger]] = deque()  # by the loader, for the writer
         self._lookers: dict[int, Looker] = {}
-        self._shelf = Shelf()
         self._seen: dict[int, dict[str, str]] = {}
-        self._arms: dict[int, tuple[str, ...]] = {}
-        self._restored: dict[int, str | None] = {}
         self._pen = Pen(self.engine)
         try:
             with self._pen.transaction() as connection:
                 prepare(connection)
         except DatabaseError as error:
             self.engine.dispose()
-            raise ServiceError(f"storage: it can't be opened: {_first_line(error)}.") from None
+            raise ServiceError(f"storage: it can't be opened: {first_line(error)}.") from None
         except UserError:
             self.engine.dispose()
             raise
@@ -136,17 +115,6 @@ class Storage:
     def waiting(self) -> int:
         """How many verbs wait for the next transaction."""
         return self._writer.waiting
-
-    def ping(self) -> None:
-        """Refused if the database does not answer. It asks it, so don't call it on an event loop."""
-        with self._reading() as connection:
-            connection.execute(select(tokens.c.id).limit(1))
-
-    def report(self, what: str, error: Exception) -> None:
-        """Write down a failure of the storage, once a minute: while it is away every request fails."""
-        times = self._failures.times(what)
-        if times:
-            logger.error("%s%s: %s", what, since(times), _first_line(error))
 
     # Studies
 
@@ -195,23 +163,6 @@ class Storage:
 
         return self._submit(act, study, writes=True)
 
-    def find(self, name: str) -> Charter | None:
-        """The study that this name leads to. It may ask the database, so don't call it on an event loop."""
-        found = self.known(name)
-        if found is None and NAME.fullmatch(name):
-            with self._reading() as connection:
-                found = self._shelf.look(connection, name)
-        return found
-
-    def known(self, name: str) -> Charter | None:
-        """The same, if this process has read it in the last second; never asks the database."""
-        return self._shelf.known(name)
-
-    def names(self, archived: bool = True) -> list[str]:
-        """The names of all studies, or of those that are not archived, in the order in which they were made."""
-        with self._reading() as connection:
-            return shelf.names(connection, archived)
-
     def load(self, wait: bool = True) -> None:
         """Read the studies now rather than when they are first asked for. A damaged one is only reported."""
         for name in self.names(archived=False):
@@ -227,62 +178,6 @@ class Storage:
     def look(self, study: Charter) -> Pending[Overview]:
         """The study as it stands."""
         return self._submit(lambda work: work.look(study), study, writes=False)
-
-    def untold(self) -> dict[tuple[int, bool], int]:
-        """How many news of each study wait to be told, or (True) were given up."""
-        with self._reading() as connection:
-            return news.untold(connection)
-
-    def lengths(self, ids: Iterable[int]) -> dict[int, int]:
-        """How many entries the logs of these studies have, in the database."""
-        query = select(entries.c.study_id, func.max(entries.c.position)).group_by(entries.c.study_id)
-        with self._reading() as connection:
-            rows = connection.execute(query.where(entries.c.study_id.in_(list(ids)))).all()
-        return {row[0]: row[1] for row in rows}
-
-    def entries(self, study: Charter, length: int, after: int = 0) -> Iterator[Any]:
-        """The rows of a log up to `length`, after some, a few at a time: all of them may be a lot."""
-        done, page = after, log.FROM.limit(log.together(len(self.arms(study))))
-        while done < length:
-            rows = self._rows(page, {"study": study.id, "first": done + 1})
-            if not rows:
-                raise ServiceError(f"study {study.name!r}: its log ends after {done} of {length} entries.")
-            yield from rows[: length - done]
-            done += len(rows)
-
-    def plan_texts(self, overview: Overview) -> plans.Texts:
-        """The plans of a study's log, as JSON."""
-        return plans.Texts(overview.arms, log.kept_at(self._rows, overview.study.id))
-
-    def judged(self, study: Charter, after: int = 0, upto: int | None = None) -> Iterator[Judged]:
-        """What was known after each upload of a study, after the first so many, and up to some."""
-        row = self._rows(GIVEN_OUT, {"study": study.id})
-        stopped_at = row[0].stopped_at if row else None
-        for row in log.uploads_after(self._rows, study.id, after):
-            one = judgement.judged(row, self.arms(study), stopped_at)
-            if upto is not None and one.position > upto:
-                return
-            yield one
-
-    def uploads(self, overview: Overview) -> Iterator[Upload]:
-        """The uploads of a study."""
-        for row in self.entries(overview.study, overview.length):
-            if row.kind == Upload.word:
-                yield log.as_upload(log.entry_of(row, overview.arms))
-
-    def batches(self, study: Charter, agent: str, most: int) -> list[Any]:
-        """The rows of a site's last uploads, the last first."""
-        which = (entries.c.study_id == study.id) & (entries.c.agent == agent) & (entries.c.kind == Upload.word)
-        query = entries.select().where(which).order_by(entries.c.position.desc()).limit(most)
-        return self._rows(query, {})
-
-    def last_plan(self, overview: Overview, agent: str) -> str | None:
-        """What a site was asked for last, as JSON; None if it was not asked for anything."""
-        which = (entries.c.study_id == overview.study.id) & (entries.c.agent == agent)
-        rows = self._rows(entries.select().where(which).order_by(entries.c.position.desc()).limit(1), {})
-        if not rows or rows[0].plan is None:
-            return None
-        return self.plan_texts(overview).json(rows[0].position, rows[0].plan)
 
     def set_closed(self, study: Charter, closed: bool, by: str, reason: str = "") -> Pending[Overview]:
         """Close a study to joins and uploads, or open it again; `by` is who does it."""
@@ -306,20 +201,6 @@ class Storage:
 
         task = Task(act, study.id, writes=True, charter=study)
         return self._writer.submit(task)
-
-    def receipts(self, study: Charter, agent: str, after: int, most: int) -> list[Any]:
-        """Where the uploads of an agent stand in the log, after some of them: rows of the database."""
-        asked = {"study": study.id, "who": agent, "after": after, "most": most}
-        with self._reading() as connection:
-            return list(connection.execute(log.RECEIPTS, asked).all())
-
-    def restored(self, study: Charter) -> str | None:
-        """The id of the entry that said last that the log was put back, as far as is known here."""
-        return self._restored.get(study.id)
-
-    def arms(self, study: Charter) -> tuple[str, ...]:
-        """All arms that the study ever had, as far as this process knows."""
-        return self._arms.get(study.id, study.problem.arms)
 
     def join(self, study: Charter, join: Join) -> Pending[tuple[int, Download | Stop]]:
         """An agent's last sequence, and its plan or the verdict; again is harmless."""
@@ -427,17 +308,6 @@ class Storage:
 
         return self._submit(act, study, writes=True)
 
-    def tokens(self, study: Charter | None) -> list[Token]:
-        """The tokens of a study, or all."""
-        with self._reading() as connection:
-            return self._read_tokens(connection, None if study is None else tokens.c.study_id == study.id)
-
-    def token(self, hashed: str) -> Token | None:
-        """The token with this hash, valid or not."""
-        with self._reading() as connection:
-            found = self._read_tokens(connection, tokens.c.hash == hashed)
-        return found[0] if found else None
-
     # Inside
 
     def _submit(self, act: Callable[[Work], Any], study: Charter | None, *, writes: bool) -> Pending[Any]:
@@ -461,12 +331,12 @@ class Storage:
             # A lost connection has been dropped from the pool, and a row that another process was quicker to
             # insert can be read now: the transaction left no trace, so all of it may be done again. Who has
             # waited for a lock for as long as it is patient does not wait again.
-            again = (_lost(error) or isinstance(error, IntegrityError)) and not _locked(error)
+            again = (lost(error) or isinstance(error, IntegrityError)) and not locked(error)
             if again and not all(task.tried for task in tasks):
                 for task in tasks:
                     task.tried = True
                 self._run(tasks)
-            elif _lost(error):
+            elif lost(error):
                 self._fail(tasks, error)
             elif len(tasks) == 1:
                 extreme = isinstance(error, OutOfRange)
@@ -531,16 +401,11 @@ class Storage:
 
     def _fail(self, tasks: list[Task], error: Exception) -> None:
         self.report("the storage failed", error)
-        sentence = LOCKED if _locked(error) else AWAY
+        sentence = LOCKED if locked(error) else AWAY
         for task in tasks:
             task.pending.settle(error=Refused(sentence, "storage", 503))
 
     # Beside the writer
-
-    def _rows(self, query: Any, values: Mapping[str, Any]) -> list[Any]:
-        """The rows of a query, outside of the writer's transactions."""
-        with self._reading() as connection:
-            return list(connection.execute(query, values).all())
 
     def _loaded(self, study_id: int, ledger: Ledger | None, tasks: list[Task]) -> None:
         """Called by the loader when it has read a study."""
@@ -602,17 +467,6 @@ class Storage:
             self._keep_look(looker, study)
         return looker.found(overview.method, overview.known, overview.verdict)
 
-    def lately(self, overview: Overview) -> list[tuple[Judged, Upload]]:
-        """The last uploads of a study, in their order; called by whoever wants to see them."""
-        after = max(overview.uploads - LATELY, 0)
-        found = []
-        for row in log.uploads_after(self._rows, overview.study.id, after):
-            one = judgement.judged(row, overview.arms, overview.stopped_at)
-            if one.position > overview.uploads:
-                break
-            found.append((one, log.as_upload(log.entry_of(row, overview.arms))))
-        return found
-
     def _span(self, study: Charter, after: int, length: int) -> Iterator[Any]:
         return self.entries(study, length, after)
 
@@ -622,46 +476,3 @@ class Storage:
         if rows:
             row = snapshots.row_at(study, snapshots.LOOK, values["position"], rows[0][0], gather(values))
             self._keeper.write_down([row])
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        """A connection to look something up, outside the writer's transactions."""
-        try:
-            with self.engine.connect() as connection:
-                yield connection
-        except (DBAPIError, NoConnection) as error:
-            if not _lost(error):
-                raise
-            self.report("the storage failed", error)
-            raise Refused(AWAY, "storage", 503) from None
-
-    @staticmethod
-    def _read_tokens(connection: Connection, which: Any) -> list[Token]:
-        query = select(tokens, study_rows.c.name.label("study")).outerjoin(
-            study_rows, tokens.c.study_id == study_rows.c.id
-        )
-        if which is not None:
-            query = query.where(which)
-        rows = connection.execute(query.order_by(tokens.c.created_at, tokens.c.id))
-        return [Token(**{**row._mapping, "role": Role(row.role)}) for row in rows]
-
-
-def _lost(error: Exception) -> bool:
-    """Whether the database, and not the request, is what failed.
-
-    It may also be damaged (SQLite says only `DatabaseError` then), or a copy that takes no writes.
-    """
-    if isinstance(error, OperationalError | InterfaceError | InternalError | NoConnection):
-        return True
-    return type(error) is DatabaseError or (isinstance(error, DBAPIError) and error.connection_invalidated)
-
-
-def _locked(error: Exception) -> bool:
-    """Whether somebody else has held a lock for longer than we wait."""
-    text = str(getattr(error, "orig", error))
-    return isinstance(error, OperationalError) and ("locked" in text or "lock timeout" in text)
-
-
-def _first_line(error: Exception) -> str:
-    text = str(getattr(error, "orig", error)).strip()
-    return text.splitlines()[0].rstrip(".") if text else type(error).__name__
