@@ -133,7 +133,7 @@ def test_a_budget_that_is_used_up(tmp_path: Path) -> None:
         assert lab.verdict.reason is not None
         assert lab.verdict.reason.value == "budget"
         assert lab.ask() == []
-        from bestarm.cli.lab.site import outlook
+        from bestarm.cli.lab.words import outlook
 
         assert outlook(lab).startswith(
             "The study is over, since its budget is used up, and the best arm is not"

@@ -19,7 +19,7 @@ from fake_server import FakeServer
 from real_server import RealServer
 
 from bestarm import Lab, Problem, Trial, UserError
-from bestarm.cli.lab import site
+from bestarm.cli.lab import at_site
 from bestarm.cli.main import run
 from bestarm.client.connect import connect
 
@@ -188,7 +188,7 @@ def by_worksheets(
 ) -> list[Any]:
     server = new_server()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(site, "connect", partial(connect, transport=server))
+    monkeypatch.setattr(at_site, "connect", partial(connect, transport=server))
     Path("bestarm.toml").write_text('url = "http://fake"\ntoken = "token-of-lab-a"\n')
     for number in range(200):
         sheet = Path(f"plate{number}.csv")

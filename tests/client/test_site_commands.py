@@ -15,7 +15,7 @@ from fake_server import open_lab
 from real_server import RealServer
 
 from bestarm import Problem
-from bestarm.cli.lab import site
+from bestarm.cli.lab import at_site
 from bestarm.cli.main import run
 from bestarm.client.connect import connect
 from bestarm.client.server.connection import Connection
@@ -34,7 +34,7 @@ def shell(
     server: RealServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Shell:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(site, "connect", partial(connect, transport=server))
+    monkeypatch.setattr(at_site, "connect", partial(connect, transport=server))
     for key in ("URL", "TOKEN", "STUDY", "JOURNAL"):
         monkeypatch.delenv(f"BESTARM_{key}", raising=False)
     Path("bestarm.toml").write_text('url = "http://fake"\ntoken = "token-of-lab-a"\n')
@@ -267,7 +267,7 @@ def test_a_full_batch_is_not_called_the_plan_while_another_is_in_hand(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = RealServer(Problem(["A", "B"], name="ligands", sigma=0.3, sites="differ"), name="sharp")
-    monkeypatch.setattr(site, "connect", partial(connect, transport=server))
+    monkeypatch.setattr(at_site, "connect", partial(connect, transport=server))
     trials = read(shell, "ask", "--plate", "4", "-n", "8")
     assert len(trials) == 8
     told = [shell("tell", str(row["trial"]), f"0.5{row['trial']}", "--yes")[1] for row in trials]
@@ -281,7 +281,7 @@ def test_whoever_makes_a_worksheet_is_told_what_can_be_said_now(
 ) -> None:
     problem = Problem(["A", "B", "C"], name="ligands", sigma=0.3, sites="differ")
     server = RealServer(problem, name="sharp")
-    monkeypatch.setattr(site, "connect", partial(connect, transport=server))
+    monkeypatch.setattr(at_site, "connect", partial(connect, transport=server))
     err = shell("ask", "-n", "24", "--worksheet", "plate.csv")[2]
     assert err.splitlines()[-1] == "bestarm: Nothing was measured yet."
     status = shell("status")[1]

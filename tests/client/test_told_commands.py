@@ -15,7 +15,7 @@ import pytest
 from real_server import RealServer
 
 from bestarm import Problem
-from bestarm.cli.lab import site
+from bestarm.cli.lab import at_site
 from bestarm.cli.main import run
 from bestarm.client.connect import connect
 
@@ -33,7 +33,7 @@ def shell(
     server: RealServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Shell:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(site, "connect", partial(connect, transport=server))
+    monkeypatch.setattr(at_site, "connect", partial(connect, transport=server))
     for key in ("URL", "TOKEN", "STUDY", "JOURNAL"):
         monkeypatch.delenv(f"BESTARM_{key}", raising=False)
     Path("bestarm.toml").write_text('url = "http://fake"\ntoken = "token-of-lab-a"\n')

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from bestarm.cells import write_cell
-from bestarm.cli.lab.site import Yes, at_site, outlook, report, trial_number, unless_doubtful
+from bestarm.cli.lab.at_site import Yes, at_site, trial_number, unless_doubtful
+from bestarm.cli.lab.words import outlook, report
 from bestarm.cli.output import Format, count, for_terminal, make_table, number, print_json, print_table, say
 from bestarm.cli.server import Output
 from bestarm.client.history import COLUMNS
