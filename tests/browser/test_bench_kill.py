@@ -136,15 +136,19 @@ def totals(told: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 class Instrument:
-    """The k-th trial of an arm gives the same at every site, whatever its number."""
+    """The k-th trial of an arm gives the same at every site, whatever its number; or all of them do.
 
-    def __init__(self) -> None:
+    Bets are on pairs of trials by their numbers, and which arm a number is for is drawn at each site.
+    """
+
+    def __init__(self, steady: bool) -> None:
+        self.steady = steady
         self.seen = dict.fromkeys("ABC", 0)
         self.known: dict[int, float] = {}
 
     def __call__(self, trial: int, arm: str) -> float:
         if trial not in self.known:
-            self.seen[arm] += 1
+            self.seen[arm] += not self.steady
             mean = {"A": 0.9, "B": 0.3, "C": 0.2}[arm]
             drawn = random.Random(f"{arm} {self.seen[arm]}").gauss(mean, 0.05)
             self.known[trial] = min(max(drawn, 0.0), 1.0)
@@ -165,7 +169,7 @@ def test_the_log_is_that_of_the_packages_own_site(
     for who in ("bench", "package"):
         study = Study(server, problem(f"{kind}-{who}", delta=0.2, **options), agents=1)
         token = study.token("lab-a")
-        measured = Instrument()
+        measured = Instrument(steady=kind == "bets")
 
         if who == "bench":
             bench = Bench(browser, server.url)

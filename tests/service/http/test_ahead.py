@@ -116,11 +116,11 @@ def test_counts_are_plain_sums_whatever_the_centre(make_world: Any) -> None:
     lab = world.connect(world.token("plates", role="agent", agent="lab-a"))
     joined = lab.call("POST", "/v1/studies/plates/join")
     assert joined["terms"]["squares"]
-    tally = {"A": [2, 104.0, 8.0], "B": [2, 100.0, 2.0]}  # 52 and 52, 49 and 51, around 50
+    tally = {"A": [2, 104.0, 10.0], "B": [2, 100.0, 2.0]}  # 51 and 53, 49 and 51, around 50
     body = {"problem": joined["terms"]["fingerprint"], "agent": "lab-a", "sequence": 1, "tally": tally}
     lab.call("POST", "/v1/studies/plates/uploads", body)
     (batch,) = world.admin.call("GET", "/v1/studies/plates/sites/lab-a")["batches"]
-    assert batch["counts"] == {"A": [2, 104.0, 5408.0], "B": [2, 100.0, 5002.0]}
+    assert batch["counts"] == {"A": [2, 104.0, 5410.0], "B": [2, 100.0, 5002.0]}
     sent = {"agent": "lab-a", "sequence": 1, "counts": batch["counts"]}
     world.admin.call("POST", "/v1/studies/plates/corrections", sent)
     (again,) = world.admin.call("GET", "/v1/studies/plates/sites/lab-a")["batches"]

@@ -391,11 +391,14 @@ class Storage(Reading):
                 self._look_ahead(ledger)
         for study_id in work.reshelved:
             self._shelf.forget(study_id)
+        anew: dict[int, tuple[Prepare, list[Task]]] = {}
         for task, wait in waits:
             if isinstance(wait, Prepare):
-                self._loader.prepare(wait, task)
+                anew.setdefault(wait.study.id, (wait, []))[1].append(task)
             else:
                 self._loader.load(wait.study, [task], wait.ledger)
+        for wanted, changes in anew.values():
+            self._loader.prepare(wanted, changes)
         for task, result, refused in outcomes:
             task.pending.settle(result, refused)
 

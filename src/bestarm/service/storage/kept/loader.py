@@ -81,21 +81,22 @@ class Loader:
                 return
         refuse(tasks, Loading(study.name))
 
-    def prepare(self, wanted: Prepare, task: Task) -> None:
-        """Make a new reading of a log for a task that changes its past, then give the task back.
+    def prepare(self, wanted: Prepare, tasks: list[Task]) -> None:
+        """Make a new reading of a log for the first of some tasks that change its past, then give all back.
 
         One at a time of a study: what the first changes, the next must read.
         """
         if self._closing:
-            refuse([task], Refused(STOPPING, "stopping", 503))
+            refuse(tasks, Refused(STOPPING, "stopping", 503))
             return
+        first, *others = tasks
         with self._lock:
             waiting = self._behind.get(wanted.study.id)
             if waiting is not None:
-                waiting.append(task)
+                waiting += tasks
                 return
-            self._behind[wanted.study.id] = []
-        self._anew.submit(self._prepare, wanted, task)
+            self._behind[wanted.study.id] = others
+        self._anew.submit(self._prepare, wanted, first)
 
     def background(self, work: Callable[[], None]) -> None:
         """Do something beside all else."""
