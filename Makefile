@@ -38,10 +38,11 @@ quick: setup             ## under a minute: ruff, mypy, and the tests that wait 
 coverage: setup          ## all tests, which lines and branches they reach, and the least share that is allowed
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html
 
-soak: setup              ## the tests that kill, stop and starve servers and sites, for long: at least 500 kills
+soak: setup              ## the tests that kill, stop and starve servers and sites, for long: at least 500 kills; and more runs
 	@rm -f .soak
 	BESTARM_TOLL=$(CURDIR)/.soak BESTARM_KILLS=100 BESTARM_FAULTS=60 BESTARM_CUTS=40 $(BIN)/python -m pytest -n 2 \
 		tests/service/test_kill.py tests/local/test_one_storage.py tests/service/test_power_cut.py tests/model
+	BESTARM_EXACT=5000 $(BIN)/python -m pytest tests/simulation/test_exact.py
 	@$(BIN)/python tests/support/toll.py .soak 500
 
 bench: setup             ## ratios, measured in one run

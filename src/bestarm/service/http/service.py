@@ -42,7 +42,7 @@ class Service:
         self.streams = Shares("streams", limits.streams, each, token)
         self.exports = Shares("exports", limits.exports, limits.exports_by_address, limits.exports_by_token)
         self.access = access(storage, Buckets(limits.rate, limits.burst), Shares("requests", by_token=token))
-        self.sending, self.correcting, self.looking = Turns(), Turns(), Turns()  # of each token one at a time
+        self.joining, self.correcting, self.looking = Turns(), Turns(), Turns()  # of each token one at a time
         self.readiness = Readiness(storage)
         self.hub = Hub()
         storage.grown = self.hub.grown

@@ -73,7 +73,7 @@ def router(service: Service) -> APIRouter:
         entry = Join(
             str(token.agent), body.journal, body.plate, tuple(body.cannot), body.number, body.plates, body.room
         )
-        async with service.sending.of(token.id):
+        async with service.joining.of(token.id):
             sequence, reply = await storage.join(found, entry)
         method = found.method
         terms = Terms.of(method)
@@ -113,8 +113,7 @@ def router(service: Service) -> APIRouter:
                 f"this token is for agent {token.agent!r}, and the upload is from {message.agent[:70]!r}."
             )
             raise Refused(sentence, "other-agent", 403)
-        async with service.sending.of(token.id):
-            taken = await storage.take(found, message)
+        taken = await storage.take(found, message)
         return answer_text(
             f'{{"position":{taken.position},"entry":{taken.entry},"digest":"{taken.digest}",'
             f'"reply":{replies.text(taken.reply, found)}}}'
