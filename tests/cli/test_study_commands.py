@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,7 @@ def bestarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_a_server_that_can_not_start_says_why(bestarm: Command, options: list[str], sentence: str) -> None:
     file = [] if "--admin-token-file" in options else ["--admin-token-file", "token"]
     assert sentence in bestarm("serve", "--port", "0", *file, *options, code=2)
+    assert logging.getLogger("bestarm.service").handlers == []  # it goes on in this process
 
 
 def test_studies_and_tokens_from_the_command_line(
