@@ -1,6 +1,6 @@
 """The events engine has exactly the distribution of the rounds engine.
 
-For each case, 1,500 runs of the rounds engine (real Agents and Servers, pull by pull; 5,000 in `make soak`)
+For each case, 2,500 runs of the rounds engine (real Agents and Servers, pull by pull; 5,000 in `make soak`)
 against twice as many of the events engine, compared in samples, communications, switches, unsent pulls and the
 arm returned.
 
@@ -40,7 +40,7 @@ from bestarm.simulation.worlds import environment
 from bestarm.simulation.worlds.world import World
 
 Sample = NDArray[np.int64]
-ROUNDS = int(os.environ.get("BESTARM_EXACT", "1500"))
+ROUNDS = int(os.environ.get("BESTARM_EXACT", "2500"))
 EVENTS, LEVEL = 2 * ROUNDS, 0.01
 BLOCK, BLOCKS = 999, 20  # permutations: 19,980, so that the smallest p value is 5e-5, below 1 % / 55
 FIELDS = ("samples", "communications", "switches", "unsent", "arm")
